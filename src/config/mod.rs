@@ -27,6 +27,7 @@ mod document;
 mod finding;
 mod gateway;
 mod help;
+mod launch;
 mod limits;
 mod listener;
 mod llm;
@@ -52,6 +53,7 @@ use std::time::Duration;
 
 pub use advice::Advice;
 pub use finding::ConfigFinding;
+pub use launch::{ConfiguredBuilder, ConfiguredOrganism, LaunchError};
 pub use mistake::Mistake;
 pub use place::journal as check_journal;
 pub use schema::SCHEMA;

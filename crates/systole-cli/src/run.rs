@@ -1,13 +1,9 @@
 //! `systole run`: an organism, the messages that the client `cli` sends it, and their answers.
 
 mod ask;
-#[cfg_attr(not(feature = "gateway"), path = "run/no_entrance.rs")]
-mod entrance;
 mod input;
 mod launch;
 mod missing_parties;
-#[cfg_attr(not(feature = "gateway"), path = "run/no_models.rs")]
-mod models;
 mod once;
 mod watch;
 
@@ -20,10 +16,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use systole::config::Config;
+use systole::config::{Config, ConfiguredOrganism};
 use systole::listeners::human::Console;
 use systole::process::{conceal, kill_all};
-use systole::runtime::{Client, Events, Organism, SendError, Unread};
+use systole::runtime::{Client, Events, SendError, Unread};
 use systole_core::vocab::{Name, ThreadId};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 
@@ -31,7 +27,6 @@ use super::failure::Failure;
 use super::screen::Screen;
 use super::signals::Signals;
 pub(super) use ask::{Ask, ask};
-use entrance::Served;
 use input::{Input, Message, Taken};
 use launch::{Launched, Stage};
 use watch::Watch;
@@ -160,16 +155,16 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
         let faulted = Arc::<AtomicBool>::default();
         let mut watch = stage.watch.take();
         loop {
-            let Launched { organism, durable, drain, served, events } = launched;
+            let Launched { running, durable, drain, events } = launched;
             let (screen, console) = (stage.screen.clone(), stage.console.clone());
-            let client = organism.client(CLIENT).ok();
+            let client = running.organism.client(CLIENT).ok();
             let answers = Answers { client, screen: screen.clone(), faulted: faulted.clone() };
             let open = VecDeque::new();
-            let mut session = Session { organism, durable, drain, served, answers, screen, console, signals, open };
+            let mut session = Session { running, durable, drain, answers, screen, console, signals, open };
             let ended = session.conduct(events, &mut stage.input, &mut watch, args.until_idle).await;
             signals = session.signals;
             // The resources of the organism are free now: its journal, its address.
-            drop((session.organism, session.served, session.answers));
+            drop((session.running, session.answers));
             match ended {
                 Err(Failure::Broken(why)) if args.restart => {
                     stage.screen.note(&format!("{why}: the organism starts again when that is over"));
@@ -233,12 +228,11 @@ async fn changed(
 }
 
 struct Session {
-    organism: Arc<Organism>,
+    running: ConfiguredOrganism,
     /// True if the organism has a journal.
     durable: bool,
     /// The time for work in flight when it ends, if its file says so.
     drain: Option<Duration>,
-    served: Served,
     answers: Answers,
     screen: Arc<Screen>,
     console: Console,
@@ -297,7 +291,7 @@ impl Session {
     ) -> Result<Ended, Failure> {
         let events = events.map(|events| tokio::spawn(show(events, self.screen.clone(), self.console.clone())));
         let ended = self.exchange(input, watch, until_idle).await;
-        let served = self.served.stop();
+        let served = self.running.close_entrances();
         let patience = self.drain.unwrap_or(if served { REMOTE_DRAIN } else { DRAIN });
         let ended = match ended {
             Ok(End::Idle) => {
@@ -308,7 +302,7 @@ impl Session {
                 } else {
                     ExitCode::SUCCESS
                 };
-                self.organism.drain(Duration::ZERO).await;
+                self.running.organism.drain(Duration::ZERO).await;
                 Ok(Ended::Done(code))
             }
             Ok(End::Changed(file, config)) => {
@@ -332,7 +326,7 @@ impl Session {
             // Callers that wait have a fault by now, which is still to be printed.
             Ok(End::Broken) => self.drain(Duration::ZERO).await.map(|drained| Ended::Done(drained.code())),
             Err(failure) => {
-                self.organism.drain(Duration::ZERO).await;
+                self.running.organism.drain(Duration::ZERO).await;
                 Err(failure)
             }
         };
@@ -343,7 +337,7 @@ impl Session {
         }
         self.screen.finish();
         self.screen.flush(end.saturating_duration_since(Instant::now()));
-        match self.organism.breakdown() {
+        match self.running.organism.breakdown() {
             Some(why) => Err(Failure::Broken(why)),
             None => ended,
         }
@@ -388,12 +382,12 @@ impl Session {
                     refused = refused.take().and_then(|message| self.send(message));
                     retry.as_mut().reset(Instant::now() + RETRY);
                 }
-                () = self.organism.run_until_idle(), if until_idle && input.is_none() && refused.is_none() => {
+                () = self.running.organism.run_until_idle(), if until_idle && input.is_none() && refused.is_none() => {
                     return self.print_rest().await;
                 }
                 () = self.signals.stop() => return Ok(End::Signal),
                 (file, config) = watch::next(watch, &self.screen) => return Ok(End::Changed(file, Box::new(config))),
-                _ = self.organism.broken() => return Ok(End::Broken),
+                _ = self.running.organism.broken() => return Ok(End::Broken),
             }
         }
     }
@@ -404,7 +398,7 @@ impl Session {
             tokio::select! {
                 biased;
                 () = self.signals.stop() => return Ok(End::Signal),
-                _ = self.organism.broken() => return Ok(End::Broken),
+                _ = self.running.organism.broken() => return Ok(End::Broken),
                 error = self.screen.failed() => return Err(error.into()),
                 () = self.screen.room() => match self.answers.try_next() {
                     Some(unread) => self.answers.print(unread),
@@ -414,7 +408,7 @@ impl Session {
         }
         tokio::select! {
             () = self.signals.stop() => Ok(End::Signal),
-            _ = self.organism.broken() => Ok(End::Broken),
+            _ = self.running.organism.broken() => Ok(End::Broken),
             error = self.screen.failed() => Err(error.into()),
             () = self.screen.written() => Ok(End::Idle),
         }
@@ -438,7 +432,7 @@ impl Session {
     async fn drain(&mut self, patience: Duration) -> Result<Drained, Failure> {
         // Answers that were made before get their time in any case.
         let deadline = Instant::now() + patience.max(GRACE);
-        let organism = self.organism.clone();
+        let organism = self.running.organism.clone();
         // The drain does not wait for them, and only a journal keeps them.
         let are_cut = self.note_unanswerable() && !self.durable;
         let mut drained = std::pin::pin!(organism.drain(patience));
@@ -452,7 +446,7 @@ impl Session {
                     None => reading = false,
                 },
                 () = self.signals.stop() => {
-                    let _ = timeout(GRACE, self.organism.drain(Duration::ZERO)).await;
+                    let _ = timeout(GRACE, self.running.organism.drain(Duration::ZERO)).await;
                     // Processes of a stuck shard.
                     kill_all();
                     return Ok(Drained::Interrupted);

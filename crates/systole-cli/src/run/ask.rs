@@ -54,7 +54,8 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
         message => run.message = Some(Bytes::copy_from_slice(message.as_bytes())),
     }
     let mut stage = Stage::set(&run)?;
-    let Launched { organism, served, .. } = stage.launch(&run)?;
+    let Launched { running, .. } = stage.launch(&run)?;
+    let organism = &running.organism;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let exchange = async {
         let mut signals = Signals::listen().map_err(Failure::System)?;
@@ -89,7 +90,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     };
     let code = runtime.block_on(async {
         let ended = exchange.await;
-        served.stop();
+        running.close_entrances();
         let rest = ended.as_ref().map_or(Duration::ZERO, |(_, rest)| *rest);
         let _ = timeout(GRACE, organism.drain(rest)).await;
         organism.breakdown().map_or(ended.map(|(code, _)| code), |why| Err(Failure::Broken(why)))

@@ -8,19 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
-use systole::config::{Advice, Adviser, Config, ListenerKind, Mistake, Survey, check_journal};
+use systole::config::{
+    Advice, Adviser, Config, ConfiguredOrganism, LaunchError, ListenerKind, Mistake, Survey, check_journal,
+};
 use systole::journal::Journaled;
-use systole::listeners::command::CommandListener;
-use systole::listeners::echo::EchoListener;
-use systole::listeners::human::{self, Console, HumanListener};
-use systole::listeners::worker::{WorkerListener, WorkerStart};
-use systole::runtime::{Events, Organism, OrganismBuilder};
+use systole::listeners::human::{self, Console};
+use systole::runtime::Events;
 use systole_core::core::Party;
 use tracing::Level;
 
-use super::entrance::{Entrance, Served};
 use super::input::{self, Input, Source};
-use super::models::Models;
 use super::once::Once;
 use super::watch::Watch;
 use super::{CLIENT, Run, missing_parties};
@@ -32,12 +29,11 @@ use crate::second_opinion;
 
 /// A running organism, and its ends.
 pub(super) struct Launched {
-    pub(super) organism: Arc<Organism>,
+    pub(super) running: ConfiguredOrganism,
     /// True if the organism has a journal.
     pub(super) durable: bool,
     /// The time for work in flight when it ends, if its file says so.
     pub(super) drain: Option<Duration>,
-    pub(super) served: Served,
     /// The events of the organism; none if nothing shows them.
     pub(super) events: Option<Events>,
 }
@@ -99,21 +95,19 @@ impl Stage {
         // The organism itself logs its other problems when it starts.
         let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));
         warnings.for_each(|finding| tracing::warn!("{finding}"));
-        let entrance = Entrance::open(&config)?;
-        let models = Models::open(&config)?;
         let limits = config.blueprint.limits.xml.clone();
         let (durable, drain) = (config.journal.is_some(), config.drain);
-        let mut builder = entrance.install(builder(config, &self.console, &entrance, &models));
+        let unusable = |error: LaunchError| Failure::unusable(error.to_string());
+        let mut builder = config.into_builder(Some(&self.console)).map_err(unusable)?;
         if let Some(shards) = args.shards {
-            builder = builder.shards(shards);
+            builder.organism = builder.organism.shards(shards);
         }
-        let events = (!args.quiet || self.screen.has_desk()).then(|| builder.events());
-        let organism = Arc::new(builder.start().map_err(|error| Failure::unusable(error.to_string()))?);
-        let served = entrance.serve(&organism)?;
+        let events = (!args.quiet || self.screen.has_desk()).then(|| builder.organism.events());
+        let running = builder.start(&[CLIENT]).map_err(unusable)?;
         if !self.sources.is_empty() {
             self.input = Some(input::read(std::mem::take(&mut self.sources), limits, once));
         }
-        Ok(Launched { organism, durable, drain, served, events })
+        Ok(Launched { running, durable, drain, events })
     }
 }
 
@@ -210,49 +204,4 @@ impl Keyboard {
         let screen = screen.clone();
         Ok(Console::new(keyboard, Arc::new(move |text: &str| screen.converse(text))))
     }
-}
-
-fn builder(config: Config, console: &Console, entrance: &Entrance, models: &Models) -> OrganismBuilder {
-    let schemas: Vec<_> = config.payloads().cloned().collect();
-    let blueprint = config.blueprint;
-    let journal = config.journal;
-    let mut builder = Organism::builder(&*blueprint.organism)
-        .limits(blueprint.limits.clone())
-        .budget(blueprint.budget)
-        .scheduling(blueprint.scheduling)
-        .meta(blueprint.meta.clone())
-        .schemas(schemas);
-    if let Some(Journaled { file, durability, retention, .. }) = journal {
-        builder = builder.durable(file, durability).retention(retention);
-    }
-    for (_, client) in blueprint.clients() {
-        builder = builder.raw_client(client.clone());
-    }
-    for ((_, contract), kind) in blueprint.listeners().zip(config.kinds) {
-        let contract = contract.clone();
-        builder = match kind {
-            ListenerKind::Command(spec) => {
-                let command = CommandListener::new(contract.name.clone(), spec);
-                builder.raw_listener(contract, move || command.clone())
-            }
-            ListenerKind::Worker(spec) => {
-                let name = contract.name.clone();
-                let start = spec.start;
-                let worker = move || WorkerListener::new(name.clone(), spec.clone());
-                match start {
-                    WorkerStart::Lazy => builder.raw_listener(contract, worker),
-                    WorkerStart::Eager => builder.raw_listener_at_start(contract, worker),
-                }
-            }
-            ListenerKind::Model(settings) => models.listener(builder, contract, settings),
-            ListenerKind::Human => {
-                let human = HumanListener::new(console.clone());
-                builder.raw_listener(contract, move || human.clone())
-            }
-            ListenerKind::Echo => builder.raw_listener(contract, EchoListener::default),
-            ListenerKind::Remote(_) => entrance.listener(builder, contract),
-            ListenerKind::Tasks(tasks) => tasks.install(builder, &contract),
-        };
-    }
-    builder
 }

@@ -1,0 +1,240 @@
+//! The way from a configuration to a running organism.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Config, ListenerKind};
+#[cfg(feature = "gateway")]
+use crate::gateway::{Gateway, GatewayError, RemoteListener, Serving};
+use crate::journal::Journaled;
+use crate::listeners::command::CommandListener;
+use crate::listeners::echo::EchoListener;
+use crate::listeners::human::{Console, HumanListener};
+use crate::listeners::worker::{WorkerListener, WorkerStart};
+#[cfg(feature = "gateway")]
+use crate::model::{Llm, LlmError, ModelListener};
+use crate::runtime::{Organism, OrganismBuilder, StartError};
+#[cfg(feature = "gateway")]
+use crate::settings::{LlmSettings, ModelSettings};
+use systole_core::vocab::Name;
+
+/// An organism of an `organism.yaml`, before its start.
+pub struct ConfiguredBuilder {
+    /// The builder of the organism, with all listeners and clients of the file.
+    pub organism: OrganismBuilder,
+    #[cfg(feature = "gateway")]
+    gateway: Option<Gateway>,
+}
+
+/// A running organism of an `organism.yaml`, with its entrances.
+#[derive(Debug)]
+pub struct ConfiguredOrganism {
+    /// The organism.
+    pub organism: Arc<Organism>,
+    #[cfg(feature = "gateway")]
+    gateway: Option<Serving>,
+}
+
+/// Reason why an organism of an `organism.yaml` can't start, although the file is right.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// The organism can't start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The gateway can't be served.
+    #[cfg(feature = "gateway")]
+    #[error("{}{}", .0, remedy(.0))]
+    Gateway(#[from] GatewayError),
+    /// The backends of models can't be set up.
+    #[cfg(feature = "gateway")]
+    #[error(transparent)]
+    Llm(#[from] LlmError),
+    /// Each backend of a listener that a model speaks for is left out.
+    #[error("'{listener}' has no model to ask: each of its backends is left out by its when_env or unless_env")]
+    NoModel {
+        /// The listener.
+        listener: Name,
+    },
+    /// A listener is a person, and there is no console.
+    #[error("'{listener}' is a person (human: true), and needs a console: hand one over")]
+    NoConsole {
+        /// The listener.
+        listener: Name,
+    },
+    /// The library was built without the feature that the file needs.
+    #[error("this systole was built without its gateway: build it with the feature 'gateway'")]
+    NotBuilt,
+}
+
+systole_core::vocab::debug_is_display!(LaunchError);
+
+#[cfg(feature = "gateway")]
+fn remedy(error: &GatewayError) -> &'static str {
+    match error {
+        GatewayError::Listen { cause, .. } if cause.kind() == std::io::ErrorKind::AddrInUse => {
+            ": end the other program if it is this organism, or write another port, or 0 for any free port"
+        }
+        _ => "",
+    }
+}
+
+impl Config {
+    /// Makes the builder of the organism: with its listeners and clients, its journal, the backends of its models, and
+    /// its gateway, whose address is bound from now on. People are asked at `console`.
+    ///
+    /// ```no_run
+    /// use std::path::Path;
+    ///
+    /// use systole::config::Config;
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = Config::load(Path::new("organism.yaml")).map_err(|findings| findings[0].to_string())?;
+    /// let running = config.into_builder(None)?.start(&[])?;
+    /// running.organism.serve(std::time::Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`LaunchError`] if the address of the gateway or a key of a model can't be used, a listener is a person without a
+    /// console, or the feature `gateway` is needed and absent.
+    pub fn into_builder(self, console: Option<&Console>) -> Result<ConfiguredBuilder, LaunchError> {
+        #[cfg(not(feature = "gateway"))]
+        if self.gateway.is_some() || self.kinds.iter().any(|kind| matches!(kind, ListenerKind::Model(_))) {
+            return Err(LaunchError::NotBuilt);
+        }
+        #[cfg(feature = "gateway")]
+        let (gateway, llm) = (self.open_gateway()?, self.open_models()?);
+        let schemas: Vec<_> = self.payloads().cloned().collect();
+        let blueprint = self.blueprint;
+        let mut builder = Organism::builder(&*blueprint.organism)
+            .limits(blueprint.limits.clone())
+            .budget(blueprint.budget)
+            .scheduling(blueprint.scheduling)
+            .meta(blueprint.meta.clone())
+            .schemas(schemas);
+        if let Some(Journaled { file, durability, retention, .. }) = self.journal {
+            builder = builder.durable(file, durability).retention(retention);
+        }
+        for (_, client) in blueprint.clients() {
+            builder = builder.raw_client(client.clone());
+        }
+        for ((_, contract), kind) in blueprint.listeners().zip(self.kinds) {
+            let contract = contract.clone();
+            builder = match kind {
+                ListenerKind::Command(spec) => {
+                    let command = CommandListener::new(contract.name.clone(), spec);
+                    builder.raw_listener(contract, move || command.clone())
+                }
+                ListenerKind::Worker(spec) => {
+                    let (name, start) = (contract.name.clone(), spec.start);
+                    let worker = move || WorkerListener::new(name.clone(), spec.clone());
+                    match start {
+                        WorkerStart::Lazy => builder.raw_listener(contract, worker),
+                        WorkerStart::Eager => builder.raw_listener_at_start(contract, worker),
+                    }
+                }
+                ListenerKind::Human => {
+                    let Some(console) = console else { return Err(LaunchError::NoConsole { listener: contract.name }) };
+                    let human = HumanListener::new(console.clone());
+                    builder.raw_listener(contract, move || human.clone())
+                }
+                ListenerKind::Echo => builder.raw_listener(contract, EchoListener::default),
+                ListenerKind::Tasks(tasks) => tasks.install(builder, &contract),
+                #[cfg(feature = "gateway")]
+                ListenerKind::Model(settings) => {
+                    let llm = llm.clone();
+                    builder.raw_listener(contract, move || ModelListener::new(&llm, settings.clone()))
+                }
+                // The check of the file refuses one without a gateway.
+                #[cfg(feature = "gateway")]
+                ListenerKind::Remote(_) => match &gateway {
+                    Some(gateway) => {
+                        let remote = RemoteListener::new(gateway.mailboxes().clone());
+                        builder.raw_listener(contract, move || remote.clone())
+                    }
+                    None => builder,
+                },
+                #[cfg(not(feature = "gateway"))]
+                ListenerKind::Model(_) | ListenerKind::Remote(_) => return Err(LaunchError::NotBuilt),
+            };
+        }
+        #[cfg(feature = "gateway")]
+        if let Some(gateway) = &gateway {
+            builder = gateway.install(builder);
+        }
+        Ok(ConfiguredBuilder {
+            organism: builder,
+            #[cfg(feature = "gateway")]
+            gateway,
+        })
+    }
+
+    /// Opens the gateway, if the file has one.
+    #[cfg(feature = "gateway")]
+    fn open_gateway(&self) -> Result<Option<Gateway>, GatewayError> {
+        let (Some(settings), Some(journal)) = (&self.gateway, &self.journal) else { return Ok(None) };
+        let listeners = self.blueprint.listeners().zip(&self.kinds);
+        let remote = listeners.filter_map(|((_, contract), kind)| match kind {
+            ListenerKind::Remote(mode) => Some((contract.name.clone(), mode.clone())),
+            _ => None,
+        });
+        let gateway = Gateway::new(settings, journal, remote)?.listen()?;
+        #[cfg(feature = "compat-molecule")]
+        let gateway = if settings.molecule { crate::molecule::serve(gateway, &self.blueprint) } else { gateway };
+        Ok(Some(gateway))
+    }
+
+    /// Sets up the backends of models. Where no listener needs one, no key is read.
+    #[cfg(feature = "gateway")]
+    fn open_models(&self) -> Result<Llm, LaunchError> {
+        let is_needed = self.kinds.iter().any(|kind| matches!(kind, ListenerKind::Model(_)));
+        let none = LlmSettings::default();
+        let llm = Llm::open(self.llm.as_ref().filter(|_| is_needed).unwrap_or(&none))?;
+        for ((_, contract), kind) in self.blueprint.listeners().zip(&self.kinds) {
+            let ListenerKind::Model(ModelSettings { backend: only, .. }) = kind else { continue };
+            if !llm.backends().any(|backend| only.as_ref().is_none_or(|only| only == backend)) {
+                return Err(LaunchError::NoModel { listener: contract.name.clone() });
+            }
+        }
+        Ok(llm)
+    }
+}
+
+impl ConfiguredBuilder {
+    /// Starts the organism, and serves it to all of its clients but the `local` ones, whose answers this program reads.
+    ///
+    /// # Errors
+    /// [`LaunchError`] if the organism can't start, or its gateway can't be served.
+    pub fn start(self, local: &[&str]) -> Result<ConfiguredOrganism, LaunchError> {
+        let organism = Arc::new(self.organism.start()?);
+        #[cfg(not(feature = "gateway"))]
+        let _ = local;
+        Ok(ConfiguredOrganism {
+            #[cfg(feature = "gateway")]
+            gateway: self.gateway.map(|gateway| gateway.serve(&organism, local)).transpose()?,
+            organism,
+        })
+    }
+}
+
+impl fmt::Debug for ConfiguredBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConfiguredBuilder").finish_non_exhaustive()
+    }
+}
+
+impl ConfiguredOrganism {
+    /// Closes the entrances other than this program: no further messages are accepted there. Returns whether there is
+    /// one.
+    pub fn close_entrances(&self) -> bool {
+        #[cfg(feature = "gateway")]
+        self.gateway.iter().for_each(Serving::stop);
+        #[cfg(feature = "gateway")]
+        let is_served = self.gateway.is_some();
+        #[cfg(not(feature = "gateway"))]
+        let is_served = false;
+        is_served
+    }
+}
