@@ -3,6 +3,7 @@
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::prelude::*;
 
 /// A beat of the clock.

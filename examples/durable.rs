@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
+use systole::actor::*;
 use systole::core::Contract;
 use systole::journal::Durability;
 use systole::listeners::human::{Console, HumanListener, Keyboard};

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use systole::actor::*;
 use systole::inbox::payload::{ResultPayload, Submit};
 use systole::jobs::Job;
 use systole::journal::Durability;

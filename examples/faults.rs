@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::prelude::*;
 
 /// Tells the stuntman what to do.

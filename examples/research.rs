@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::core::EventKind;
 use systole::prelude::*;
 use systole::runtime::Observed;

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use systole::actor::*;
 use systole::inbox::payload::{
     Accept, Cancel, Complete, Fail, Get, Input, InputRequired, List, Progress, Question, ResultPayload, Submit,
 };

@@ -22,8 +22,8 @@
 //! - `model`: listeners that a model speaks for, with the feature `gateway`;
 //! - `molecule`: agents of another platform's SDK, with the feature `compat-molecule`.
 //!
-//! [`prelude`] has the names that a program of listeners needs; it begins with
-//! [`Organism::builder`](runtime::Organism::builder). With the feature `testing`, `testing` runs an organism on a
+//! [`prelude`] has the names that a program needs first; it begins with
+//! [`Organism::builder`](runtime::Organism::builder). [`actor`] has those for listeners that are actix actors. With the feature `testing`, `testing` runs an organism on a
 //! simulated clock.
 //!
 //! ```
@@ -87,6 +87,7 @@ pub use systole_macros::remove as __remove;
 
 #[cfg(feature = "gateway")]
 mod accept;
+pub mod actor;
 #[cfg(feature = "yaml")]
 pub mod config;
 #[cfg(feature = "gateway")]
@@ -110,3 +111,8 @@ pub mod settings;
 pub mod terminal;
 #[cfg(feature = "testing")]
 pub mod testing;
+
+/// The programs of the README are built as they stand.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

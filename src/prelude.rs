@@ -1,12 +1,7 @@
 //! Names that a program of listeners needs: `use systole::prelude::*;`
 //!
-//! The names of actix that collide with ours (`Response`, `Message`, `AtomicResponse`) are left
-//! out or replaced; the rest of actix is under [`actix`].
+//! Listeners that are actors need those of [`actor`](crate::actor), too.
 
-pub use actix::{
-    self, Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, ResponseActFuture, ResponseFuture,
-    WrapFuture,
-};
 pub use serde::de::Deserialize;
 pub use serde::ser::Serialize;
 /// The derives of serde and schemars, through `systole`: a crate needs neither among its dependencies.
@@ -17,8 +12,8 @@ pub use self::traits::*;
 #[cfg(feature = "gateway")]
 pub use crate::model::Llm;
 pub use crate::runtime::{
-    Answers, AskError, AtomicResponse, BlockingHandler, Client, Conversation, Delivery, Emit, Organism, Response,
-    SendError, StartError, Thread, block_on, call, call_on, call_to, continue_with, none, reply_any, spawn_thread,
+    Answers, AskError, BlockingHandler, Client, Conversation, Delivery, Emit, Organism, OrganismBuilder, SendError,
+    StartError, Thread, block_on, call, call_on, call_to, continue_with, none, reply_any, spawn_thread, with_state,
     write,
 };
 pub use crate::settings::ModelSettings;

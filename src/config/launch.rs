@@ -91,7 +91,7 @@ impl Config {
     /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
     /// let config = Config::load(Path::new("organism.yaml")).map_err(|findings| findings[0].to_string())?;
     /// let running = config.into_builder(None)?.start(&[])?;
-    /// running.organism.serve(std::time::Duration::from_secs(60)).await?;
+    /// running.organism.serve().await?;
     /// # Ok(())
     /// # }
     /// ```

@@ -17,6 +17,7 @@ pub(crate) mod environment;
 pub(crate) mod guard;
 pub(crate) mod memory;
 pub(crate) mod run;
+pub mod signals;
 pub(crate) mod streams;
 
 use std::path::PathBuf;

@@ -15,6 +15,7 @@
 //!
 //! Each uses those above it in this list alone.
 
+mod block_on;
 mod client;
 mod handler;
 mod organism;
@@ -26,14 +27,15 @@ mod write;
 #[cfg(feature = "gateway")]
 pub(crate) use self::write::appender::Following;
 pub(crate) use self::write::appender::{Ending, JournalAppender, Recoverable};
+pub use block_on::block_on;
 pub use client::asking::{AskError, Asking};
-pub use client::block_on::block_on;
 pub use client::{Client, Conversation, SendError};
 pub use handler::calling::{Answers, Calling, CallingAll};
+#[cfg(feature = "yaml")]
 pub(crate) use handler::contract;
 pub use handler::contract::{ClientBuilder, ContractBuilder};
 pub use handler::delivery::Delivery;
-pub use handler::function::{AsFunctions, FunctionAnswer, Functions};
+pub use handler::function::{AsFunctions, FunctionAnswer, Functions, with_state};
 pub use handler::kind::{Accepts, AsActor, AsBlocking, BlockingHandler, HandlerKind};
 pub use handler::raw::{BoxFuture, LocalBoxFuture, RawListener, RunContext, StartContext};
 pub use handler::response::{
@@ -46,6 +48,7 @@ pub use organism::builder::OrganismBuilder;
 pub use organism::drain::Drained;
 pub use organism::events::{Events, Observed};
 pub(crate) use organism::part::Part;
+pub use organism::serve::ServeError;
 pub use organism::{NoSuchClient, Organism};
 pub use shard::breakdown::Breakdown;
 #[cfg(feature = "gateway")]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::core::{Contract, HandlerOutcome};
 use systole::journal::{FailingJournal, Journal, MemoryJournal};
 use systole::ladder::Raw;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use systole::actor::*;
 use systole::gateway::{
     Block, BoxFuture, Call, DelegateError, Gateway, NoticeToken, QueueDelegate, QueueRead, Row, SessionId,
 };

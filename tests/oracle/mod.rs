@@ -1,5 +1,6 @@
 //! Questions, and a listener that answers them by a closure, for several test programs.
 
+use systole::actor::*;
 use systole::prelude::*;
 
 pub(crate) const NAMESPACE: &str = "urn:example:test:v1";

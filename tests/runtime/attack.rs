@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::prelude::*;
 use systole::testing::{Kit, Probe};
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use systole::actor::*;
 use systole::prelude::*;
 use systole::runtime::OrganismBuilder;
 use tokio::sync::{Semaphore, mpsc};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use systole::actor::*;
 use systole::prelude::*;
 use tokio::task::JoinSet;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::prelude::*;
 use systole::runtime::SendError;
 use tokio::sync::{Semaphore, mpsc};
@@ -181,4 +182,50 @@ async fn a_listener_that_blocks_its_thread_cannot_block_a_drain() {
         assert_eq!((drained.idle, drained.ended), (false, blocking), "a pool's thread is not one of ours");
         barrier.wait();
     }
+}
+
+#[tokio::test]
+async fn an_organism_is_served_until_a_signal_and_ends_its_work_first() {
+    let gate = Arc::new(Semaphore::new(0));
+    let (organism, client, mut begun) = two_at_once(gate.clone());
+    let ask = tokio::spawn(async move { client.ask(question("?")).await });
+    within(begun.recv()).await.unwrap();
+    let drained = within(async {
+        let mut served = std::pin::pin!(organism.serve());
+        let heard = async {
+            while !systole::process::signals::are_heard() {
+                tokio::task::yield_now().await
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = &mut served => panic!("it ended before the signal: {ended:?}"),
+            () = heard => {}
+        }
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM).unwrap();
+        let closed = async {
+            while organism.ready().is_ok() {
+                tokio::task::yield_now().await
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = &mut served => panic!("it ended before its work: {ended:?}"),
+            () = closed => gate.add_permits(1),
+        }
+        served.await.unwrap()
+    })
+    .await;
+    assert!(drained.idle && drained.ended, "{drained:?}");
+    within(ask).await.unwrap().expect("work that was begun is done");
+}
+
+#[tokio::test]
+async fn a_client_cancels_a_conversation_by_its_id() {
+    let (organism, client, mut begun) = two_at_once(Arc::new(Semaphore::new(0)));
+    let conversation = client.tell(question("?")).unwrap();
+    within(begun.recv()).await.unwrap();
+    client.cancel(conversation);
+    within(organism.run_until_idle()).await;
+    assert_eq!(organism.snapshot().await.threads, []);
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::core::DeadLetterError;
 use systole::journal::{Journal, JournalError, JournalErrorKind, MemoryJournal, Recovered, Step};
 use systole::prelude::*;

@@ -1,5 +1,7 @@
 //! Listeners that are async functions.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -51,6 +53,49 @@ async fn a_function_shares_state_and_awaits_calls_that_its_contract_lists() {
     assert_eq!(ask(&organism, Count { left: 1 }).await, Ok(2));
     assert_eq!(ask(&organism, Count { left: 2 }).await, Ok(5));
     assert_eq!(total.load(Ordering::SeqCst), 5);
+}
+
+#[tokio::test]
+async fn a_state_by_value_is_a_clone_for_each_call() {
+    let total = Arc::new(AtomicI64::new(1));
+    let count = async |total: Arc<AtomicI64>, count: Delivery<Count>| {
+        Ok(Sum { value: total.fetch_add(count.left, Ordering::SeqCst) })
+    };
+    let organism = Organism::builder("functions")
+        .on("counter", with_state(total.clone(), count))
+        .client("cli", |c| c.calls::<Count>())
+        .start()
+        .unwrap();
+    assert_eq!(ask(&organism, Count { left: 2 }).await, Ok(1));
+    assert_eq!(ask(&organism, Count { left: 3 }).await, Ok(3));
+    assert_eq!(total.load(Ordering::SeqCst), 6);
+}
+
+#[tokio::test]
+async fn a_state_of_a_factory_is_shared_by_the_functions_and_made_again_after_a_panic() {
+    hush();
+    let organism = Organism::builder("functions")
+        .stateful(
+            "counter",
+            || Cell::new(10),
+            |c| {
+                let counted = c.on_state(async |total: Rc<Cell<i64>>, count: Delivery<Count>| {
+                    total.set(total.get() + count.left);
+                    Ok(Sum { value: total.get() })
+                });
+                counted.on_state(async |total: Rc<Cell<i64>>, add: Delivery<Add>| {
+                    assert_ne!(add.a, 0, "as told");
+                    Ok(Sum { value: total.get() })
+                })
+            },
+        )
+        .client("cli", |c| c.calls::<Add>().calls::<Count>())
+        .start()
+        .unwrap();
+    assert_eq!(ask(&organism, Count { left: 2 }).await, Ok(12));
+    assert_eq!(ask(&organism, Add { a: 1, b: 0 }).await, Ok(12));
+    assert_eq!(ask(&organism, Add { a: 0, b: 0 }).await.unwrap_err().code, FaultCode::ListenerFailed);
+    assert_eq!(ask(&organism, Add { a: 1, b: 0 }).await, Ok(10));
 }
 
 #[tokio::test]

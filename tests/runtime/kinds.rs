@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use systole::actor::*;
 use systole::core::{Body, Contract, HandlerOutcome, Message};
 use systole::ladder::Raw;
 use systole::prelude::*;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::core::{Contract, EventKind, HandlerOutcome, Message};
 use systole::journal::MemoryJournal;
 use systole::ladder::Raw;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::core::{Body, Contract, EventKind, HandlerOutcome, Message, Millionths, Usage};
 use systole::journal::{Journal, MemoryJournal};
 use systole::ladder::Raw;

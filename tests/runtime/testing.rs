@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::core::EventKind;
 use systole::prelude::*;
 use systole::testing::{Kit, Probe};

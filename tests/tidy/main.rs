@@ -31,6 +31,7 @@ const MODULES: [(&str, &[&str]); 4] = [
             "config",
             "testing",
             "prelude",
+            "actor",
         ],
     ),
 ];

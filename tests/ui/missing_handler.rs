@@ -1,7 +1,7 @@
 //! A contract accepts a payload that the actor has no handler for.
 
 use systole::inbox::payload::Get;
-use systole::prelude::*;
+use systole::{actor::*, prelude::*};
 
 struct Clerk;
 

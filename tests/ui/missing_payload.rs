@@ -1,6 +1,6 @@
 //! The type of a message derives no `Payload`.
 
-use systole::prelude::*;
+use systole::{actor::*, prelude::*};
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Hello {

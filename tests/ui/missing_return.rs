@@ -1,7 +1,7 @@
 //! A contract takes an answer as a message, and faults, without handlers for them.
 
 use systole::inbox::payload::TaskPayload;
-use systole::prelude::*;
+use systole::{actor::*, prelude::*};
 
 struct Clerk;
 

@@ -1,6 +1,6 @@
 //! A key of `#[payload(…)]` is misspelt: that is told, and nothing that follows from it.
 
-use systole::prelude::*;
+use systole::{actor::*, prelude::*};
 
 #[derive(Serialize, Deserialize, JsonSchema, Payload)]
 #[payload(namespce = "urn:example:hello:v1")]

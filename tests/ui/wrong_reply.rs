@@ -1,6 +1,6 @@
 //! Replies with another payload than the request names: by a handler, by a function, and to a caller that wants another.
 
-use systole::prelude::*;
+use systole::{actor::*, prelude::*};
 
 #[derive(Serialize, Deserialize, JsonSchema, Payload)]
 #[payload(namespace = "urn:example:hello:v1", reply = Greeting)]

@@ -12,7 +12,7 @@ use rustix::termios::tcgetpgrp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::signals;
+use systole::process::signals;
 
 /// Signals that are passed on.
 const PASSED: [Signal; 3] = [Signal::TERM, Signal::USR1, Signal::USR2];

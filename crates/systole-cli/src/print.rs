@@ -14,7 +14,7 @@ use systole::terminal::Escaped;
 
 use super::descriptor::Patient;
 use super::outlet::Outlet;
-use super::signals;
+use systole::process::signals;
 
 /// Time that standard error has to take the last words of a program which hears signals itself: then no signal would end a
 /// wait for its reader.

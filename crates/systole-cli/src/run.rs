@@ -25,10 +25,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout
 
 use super::failure::Failure;
 use super::screen::Screen;
-use super::signals::Signals;
 pub(super) use ask::{Ask, ask};
 use input::{Input, Message, Taken};
 use launch::{Launched, Stage};
+use systole::process::signals::Signals;
 use watch::Watch;
 
 /// Name of the client that sends envelopes from files and standard input.

@@ -1,7 +1,6 @@
 //! Clients and their conversations.
 
 pub(super) mod asking;
-pub(super) mod block_on;
 
 use std::fmt;
 use std::sync::Arc;
@@ -159,6 +158,12 @@ impl Client {
     /// rather than 15 minutes later. Has no effect on one that has closed.
     pub fn leave(&self, conversation: ThreadId) {
         self.shared.send_to(conversation, Command::Leave { client: self.id, root: conversation, cancel: false });
+    }
+
+    /// Cancels everything in a conversation that [`send`](Self::send) began, as [`Conversation::cancel`] does. Has no effect
+    /// on one that has closed.
+    pub fn cancel(&self, conversation: ThreadId) {
+        self.shared.send_to(conversation, Command::Leave { client: self.id, root: conversation, cancel: true });
     }
 
     /// Sends a request in a conversation of its own, and returns the id of that; the answers come to

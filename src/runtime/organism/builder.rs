@@ -183,7 +183,7 @@ impl OrganismBuilder {
     /// # }
     /// ```
     ///
-    /// The function may be a closure that shares state (`Arc`), and calls listeners by
+    /// The function may have a state ([`with_state`](crate::runtime::with_state), [`stateful`](Self::stateful)), and calls listeners by
     /// [`Delivery::thread`](crate::runtime::Delivery::thread) if [`on_with`](Self::on_with) has listed the payloads. As many
     /// messages as the contract's `concurrency` allows run at once, on the thread of one shard.
     #[must_use]
@@ -201,7 +201,7 @@ impl OrganismBuilder {
     /// [`calls`](ContractBuilder::calls), its concurrency, or further functions for other payloads
     /// ([`on`](ContractBuilder::on)).
     #[must_use]
-    pub fn on_with<T, R, F, H, C>(mut self, name: &str, function: H, contract: C) -> Self
+    pub fn on_with<T, R, F, H, C>(self, name: &str, function: H, contract: C) -> Self
     where
         T: Payload,
         R: FunctionAnswer<T>,
@@ -209,10 +209,49 @@ impl OrganismBuilder {
         H: Fn(Delivery<T>) -> F + Send + Sync + 'static,
         C: FnOnce(ContractBuilder<Functions, AsFunctions>) -> ContractBuilder<Functions, AsFunctions>,
     {
+        self.stateful(name, || (), |begun| contract(begun.on(function)))
+    }
+
+    /// Registers async functions with a state, which `state` makes where the listener lives, and again after a panic: the
+    /// functions need no lock for it. The contract lists them ([`on_state`](ContractBuilder::on_state)). For a state by
+    /// value, see [`with_state`](crate::runtime::with_state).
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use std::rc::Rc;
+    ///
+    /// use systole::prelude::*;
+    ///
+    /// # #[derive(Serialize, Deserialize, JsonSchema, Payload)]
+    /// # #[payload(namespace = "urn:example:numbers:v1", reply = Sum)]
+    /// # struct Add { value: i64 }
+    /// # #[derive(Serialize, Deserialize, JsonSchema, Payload)]
+    /// # #[payload(namespace = "urn:example:numbers:v1")]
+    /// # struct Sum { value: i64 }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let add = async |sum: Rc<Cell<i64>>, add: Delivery<Add>| {
+    ///     sum.set(sum.get() + add.value);
+    ///     Ok(Sum { value: sum.get() })
+    /// };
+    /// let organism = Organism::builder("numbers")
+    ///     .stateful("counter", || Cell::new(40), |c| c.on_state(add))
+    ///     .client("cli", |c| c.calls::<Add>())
+    ///     .start()?;
+    /// assert_eq!(block_on(organism.client("cli")?.ask(Add { value: 2 }))?.value, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn stateful<S, M, C>(mut self, name: &str, state: M, contract: C) -> Self
+    where
+        S: 'static,
+        M: Fn() -> S + Send + Sync + 'static,
+        C: FnOnce(ContractBuilder<Functions<S>, AsFunctions>) -> ContractBuilder<Functions<S>, AsFunctions>,
+    {
         let Some(name) = self.name(name) else { return self };
-        let built = contract(ContractBuilder::new(name).on(function));
-        let routes: Arc<[FunctionRoute]> = built.routes.into();
-        let host = raw_host(move || Functions::new(routes.clone()), false);
+        let built = contract(ContractBuilder::new(name));
+        let routes: Arc<[FunctionRoute<S>]> = built.routes.into();
+        let host = raw_host(move || Functions::new(routes.clone(), state()), false);
         self.register(built.contract, built.decoders, built.timeout, built.words, host)
     }
 

@@ -6,6 +6,7 @@ pub(super) mod events;
 #[cfg(feature = "testing")]
 pub(super) mod handover;
 pub(super) mod part;
+pub(super) mod serve;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};

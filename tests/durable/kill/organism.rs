@@ -4,6 +4,7 @@ use std::io::{BufRead, Write};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use systole::actor::*;
 use systole::core::Join;
 use systole::inbox::payload::{Accept, Complete, ResultPayload, Submit};
 use systole::inbox::{Status, TaskEvent, TaskEventKind};

@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use systole::actor::*;
 use systole::prelude::*;
 
 #[derive(Serialize, Deserialize, JsonSchema, Payload)]

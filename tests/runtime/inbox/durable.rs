@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use systole::actor::*;
 use systole::inbox::payload::{Accept, Changed, Complete, Submit};
 use systole::inbox::{Status, TaskEventKind};
 use systole::jobs::Job;

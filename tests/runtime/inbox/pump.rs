@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::inbox::payload::{
     Accept, ArtifactPayload, Cancel, Changed, Complete, EventPayload, Fail, Get, Input, InputRequired, List, Noted,
     Progress, Question, Reject, ResultPayload, Submit, Submitted, TaskPayload, Tasks,

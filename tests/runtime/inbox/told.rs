@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use systole::actor::*;
 use systole::inbox::Status;
 use systole::inbox::payload::{
     Accept, Complete, EventPayload, Input, InputRequired, Noted, Question, ResultPayload, Submit, Submitted,

@@ -12,8 +12,8 @@ use super::At;
 use crate::failure::Failure;
 use crate::log;
 use crate::screen::{PeopleTerminal, Screen, Style};
-use crate::signals::Signals;
 use systole::process::kill_all;
+use systole::process::signals::Signals;
 use systole::remote::{AgentState, Handler, LeaseDelivery, LoopEnd, LoopOptions, Mailbox, Presence, run_agent_loop};
 
 /// Time that standard error has to take the last lines.

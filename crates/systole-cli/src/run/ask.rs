@@ -16,8 +16,8 @@ use super::launch::{Launched, Stage};
 use super::{CLIENT, GRACE, RETRY, Run};
 use crate::failure::Failure;
 use crate::screen::Screen;
-use crate::signals::Signals;
 use crate::units;
+use systole::process::signals::Signals;
 
 /// Time limit of work that an answer leaves behind: the end of its conversation among it, which a journal gets.
 const REST: Duration = Duration::from_millis(500);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use systole::actor::*;
 use systole::core::Egress;
 use systole::journal::{JournalOptions, Retention, SqliteJournal};
 use systole::prelude::*;

@@ -1,0 +1,67 @@
+//! The signals that end a program.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// True once signals are heard, and so end nothing by themselves.
+static HEARD: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether the program hears the signals that would end it.
+pub fn are_heard() -> bool {
+    HEARD.load(Ordering::Relaxed)
+}
+
+/// The signals that stop the program: those that were not ignored when it started, as `nohup` ignores SIGHUP and a shell
+/// SIGINT of a job in its background.
+pub struct Signals {
+    interrupt: Option<Signal>,
+    terminate: Option<Signal>,
+    /// The terminal was closed.
+    hangup: Option<Signal>,
+}
+
+impl Signals {
+    /// Handles the signals: from now on they don't end the program.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn listen() -> io::Result<Self> {
+        let listen = |kind: SignalKind| (!is_ignored(kind.as_raw_value())).then(|| signal(kind)).transpose();
+        let signals = Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        };
+        HEARD.store(true, Ordering::Relaxed);
+        Ok(signals)
+    }
+
+    /// Waits for the next signal.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses none.
+    pub async fn stop(&mut self) {
+        tokio::select! {
+            () = next(&mut self.interrupt) => {}
+            () = next(&mut self.terminate) => {}
+            () = next(&mut self.hangup) => {}
+        }
+    }
+}
+
+async fn next(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns whether this process ignores a signal; false where the system doesn't say.
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
