@@ -108,6 +108,11 @@ const fn is_unsafe(c: char) -> bool {
     matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}') || is_invisible(c)
 }
 
+/// Makes a text from outside printable: its first 300 characters on one line, without commands for a terminal.
+pub fn readable(text: &str) -> String {
+    Escaped::line(&shorten(text.trim(), 300)).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,5 +183,11 @@ mod tests {
     fn cuts_count_characters() {
         assert_eq!(shorten("éé", 2), "éé");
         assert_eq!(shorten("ééé", 2), "é…");
+    }
+
+    #[test]
+    fn what_peers_say_is_cut_and_can_not_move_the_cursor() {
+        assert_eq!(readable("a\u{1b}[2J\u{202e}b\n"), "a\\u{1b}[2J\\u{202e}b");
+        assert_eq!(readable(&"é".repeat(400)), "é".repeat(299) + "…");
     }
 }

@@ -1,12 +1,50 @@
 //! The interface for façades over the gateway: routes of their own, which judge, store and deliver as the gateway's do.
 //!
 //! A façade hands its calls over with [`Gateway::with_calls`]; its handlers see the [`AppState`], whose operations are
-//! here. A façade can't admit a caller, nor reach a mailbox otherwise than the calls of the gateway do.
+//! here. A façade can't admit a caller, nor reach a mailbox otherwise than the calls of the gateway do. Each call but
+//! those with [`Call::token_optional`] has a caller with a token, before its handler runs.
+//!
+//! `systole::molecule` is such a façade, of this module's names alone.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use systole::gateway::Gateway;
+//! use systole::gateway::facade::axum::extract::State;
+//! use systole::gateway::facade::axum::http::StatusCode;
+//! use systole::gateway::facade::axum::response::Response;
+//! use systole::gateway::facade::{AppState, Call, Caller, Problem, document};
+//! # use systole::journal::Journaled;
+//! # use systole::settings::GatewaySettings;
+//!
+//! async fn who_am_i(State(app): State<Arc<AppState>>, caller: Caller) -> Result<Response, Problem> {
+//!     let name = &caller.who().name;
+//!     match app.is_remote(name) {
+//!         true => Ok(document(&name.to_string())),
+//!         false => Err(Problem::forbidden(format!("{name} is no agent elsewhere"))),
+//!     }
+//! }
+//!
+//! # let folder = std::env::temp_dir().join(format!("systole-facade-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # let settings = GatewaySettings::default().listen(([127, 0, 0, 1], 0).into());
+//! # let journal = Journaled::new(folder.join("office.journal"));
+//! let gateway = Gateway::new(&settings, &journal, [])?;
+//! let call = Call::get("/agent", who_am_i)
+//!     .about("agents", "The name of the agent that asks.")
+//!     .answers::<String>(StatusCode::OK, "Its name.")
+//!     .refuses(&[403]);
+//! let gateway = gateway.with_calls(vec![call], ());
+//! # drop(gateway);
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use axum;
 use axum::Extension;
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -17,20 +55,20 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::http;
-pub(crate) use super::http::{AppState, Authenticated, Call, Caller, schema};
-pub(crate) use super::problem::Problem;
-pub(crate) use super::push::PushFormat;
+pub use super::http::{AppState, Authenticated, Call, Caller, schema};
+pub use super::problem::Problem;
+pub use super::push::PushFormat;
 use super::service::ActError;
 use super::{Gateway, Principal};
-pub(crate) use crate::journal::{History, Of, SentAnswer, StoredMail};
+pub use crate::journal::{History, Of, SentAnswer, StoredMail};
 use crate::settings::Mode;
-pub(crate) use systole_core::journal::MailState;
+pub use systole_core::journal::MailState;
 use systole_core::mailbox::{MailboxInput, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
 
 impl Gateway {
     /// Serves these calls, too, with an extension of their own.
-    pub(crate) fn with_calls<T: Clone + Send + Sync + 'static>(mut self, calls: Vec<Call>, extension: T) -> Self {
+    pub fn with_calls<T: Clone + Send + Sync + 'static>(mut self, calls: Vec<Call>, extension: T) -> Self {
         let (routes, description) = http::split(calls);
         self.description.append(description);
         Self { routes: self.routes.merge(routes.layer(Extension(extension))), ..self }
@@ -38,18 +76,18 @@ impl Gateway {
 
     /// Answers 404 with `deleted: true` at these paths where a token is unknown: agents that ask there stop at that
     /// answer.
-    pub(crate) fn with_removal_notice(self, is_checked: fn(&str) -> bool) -> Self {
+    pub fn with_removal_notice(self, is_checked: fn(&str) -> bool) -> Self {
         Self { removal_notice: is_checked, ..self }
     }
 
     /// Sets the format of pushes to the listeners that are declared with a façade's format.
-    pub(crate) fn with_format(self, format: Arc<dyn PushFormat>) -> Self {
+    pub fn with_format(self, format: Arc<dyn PushFormat>) -> Self {
         Self { format: Some(format), ..self }
     }
 
     /// Puts the answers to these clients also into mailboxes, as messages that expect no answer; the map has the
     /// mailbox of each client.
-    pub(crate) fn with_answer_mailboxes(mut self, mailboxes: HashMap<Name, Name>) -> Self {
+    pub fn with_answer_mailboxes(mut self, mailboxes: HashMap<Name, Name>) -> Self {
         self.answer_mailboxes.extend(mailboxes);
         self
     }
@@ -59,17 +97,17 @@ impl Gateway {
 ///
 /// # Errors
 /// The mistake and its place.
-pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     http::parse_json(bytes)
 }
 
 /// A JSON document.
-pub(crate) fn document(value: &impl Serialize) -> Response {
+pub fn document(value: &impl Serialize) -> Response {
     http::document(StatusCode::OK, value)
 }
 
 /// A JSON document with messages in it, written beside the calls.
-pub(crate) async fn long_document<T: Serialize>(
+pub async fn long_document<T: Serialize>(
     app: &AppState,
     value: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Response, Problem> {
@@ -78,40 +116,40 @@ pub(crate) async fn long_document<T: Serialize>(
 
 impl Caller {
     /// The principal that calls.
-    pub(crate) fn who(&self) -> &Principal {
+    pub fn who(&self) -> &Principal {
         &self.0
     }
 }
 
 impl AppState {
     /// The time of the organism.
-    pub(crate) fn now(&self) -> Time {
+    pub fn now(&self) -> Time {
         self.mailboxes.now()
     }
 
     /// Checks whether a listener fetches its messages; otherwise they are pushed, or it is not remote.
-    pub(crate) fn is_pulled(&self, name: &Name) -> bool {
+    pub fn is_pulled(&self, name: &Name) -> bool {
         matches!(self.mailboxes.mode(name), Some(Mode::Poll | Mode::Stream))
     }
 
     /// Checks whether an agent is paused.
-    pub(crate) fn is_paused(&self, name: &Name) -> bool {
+    pub fn is_paused(&self, name: &Name) -> bool {
         self.mailboxes.look(|machine| machine.is_paused(name))
     }
 
     /// Checks whether a listener of the organism is remote.
-    pub(crate) fn is_remote(&self, name: &Name) -> bool {
+    pub fn is_remote(&self, name: &Name) -> bool {
         self.mailboxes.mode(name).is_some()
     }
 
     /// Reads the body of a request, at most as long as a message may be.
-    pub(crate) async fn body(&self, request: Request) -> Result<Bytes, Problem> {
+    pub async fn body(&self, request: Request) -> Result<Bytes, Problem> {
         http::body(self, request).await
     }
 
     /// Registers an agent, with the mode in which it wants its messages and its URL, if it names them. Returns the mode in
     /// which it gets its messages.
-    pub(crate) async fn sign_on(&self, name: Name, mode: Option<&str>, url: Option<&str>) -> Result<String, Problem> {
+    pub async fn sign_on(&self, name: Name, mode: Option<&str>, url: Option<&str>) -> Result<String, Problem> {
         let declared = self.mailboxes.mode(&name).ok_or_else(|| Problem::not_found("no such remote listener"))?;
         let usual = if self.is_pulled(&name) { "poll" } else { "push" };
         let registration = http::place(declared, mode.unwrap_or(usual), url, self.now())?;
@@ -121,18 +159,18 @@ impl AppState {
     }
 
     /// Reads a page of a mailbox; true if more messages follow it.
-    pub(crate) async fn history(&self, of: History) -> Result<(Vec<StoredMail>, bool), Problem> {
+    pub async fn history(&self, of: History) -> Result<(Vec<StoredMail>, bool), Problem> {
         Ok(self.query.history(of).await?)
     }
 
     /// The addressee of a listener's answers that name none, once that is fixed: a person, or none for good.
-    pub(crate) fn addressee(&self, mailbox: &Name) -> Option<Option<Name>> {
+    pub fn addressee(&self, mailbox: &Name) -> Option<Option<Name>> {
         self.mailboxes.look(|machine| machine.addressee(mailbox).cloned())
     }
 
     /// Notes, durably, that a message of a person is shown to its listener as the one that answers without an addressee
     /// are for. Returns whether they can be for it alone.
-    pub(crate) async fn show(&self, mailbox: &Name, id: MessageId, person: Name) -> Result<bool, Problem> {
+    pub async fn show(&self, mailbox: &Name, id: MessageId, person: Name) -> Result<bool, Problem> {
         let acted = self.mailboxes.act(MailboxInput::Show { mailbox: mailbox.clone(), id, person });
         let mut acted = match acted {
             // It has ended.
@@ -144,12 +182,12 @@ impl AppState {
     }
 
     /// A message of a mailbox.
-    pub(crate) async fn mail(&self, mailbox: &Name, id: MessageId) -> Result<Option<StoredMail>, Problem> {
+    pub async fn mail(&self, mailbox: &Name, id: MessageId) -> Result<Option<StoredMail>, Problem> {
         Ok(self.query.mail(id).await?.filter(|mail| mail.record.mailbox == *mailbox))
     }
 
     /// The one of these messages that is in a mailbox, ended or not.
-    pub(crate) async fn mail_among(&self, mailbox: &Name, ids: Vec<MessageId>) -> Result<Option<MessageId>, Problem> {
+    pub async fn mail_among(&self, mailbox: &Name, ids: Vec<MessageId>) -> Result<Option<MessageId>, Problem> {
         match ids.is_empty() {
             true => Ok(None),
             false => Ok(self.query.mail_among(mailbox.clone(), ids).await?),
@@ -157,27 +195,23 @@ impl AppState {
     }
 
     /// Ends messages, durably, that their listener has read and leaves without an answer.
-    pub(crate) async fn skip(&self, mailbox: Name, ids: Vec<MessageId>) -> Result<(), Problem> {
+    pub async fn skip(&self, mailbox: Name, ids: Vec<MessageId>) -> Result<(), Problem> {
         Ok(self.mailboxes.act(MailboxInput::Skipped { mailbox, ids })?.durable().await?)
     }
 
     /// Replies to a message of a mailbox, durably.
-    pub(crate) async fn reply(&self, id: MessageId, payload: Bytes) -> Result<(), Problem> {
+    pub async fn reply(&self, id: MessageId, payload: Bytes) -> Result<(), Problem> {
         http::conclude(self, id, Settlement::Reply(payload)).await
     }
 
     /// The first answer to a client's message, if it comes within `wait`, with its id as a message of a mailbox.
-    pub(crate) async fn answer(
-        &self,
-        id: MessageId,
-        wait: Duration,
-    ) -> Result<Option<(MessageId, SentAnswer)>, Problem> {
+    pub async fn answer(&self, id: MessageId, wait: Duration) -> Result<Option<(MessageId, SentAnswer)>, Problem> {
         let first = http::answers_of(self, id, Instant::now() + wait).await?.0.into_iter().next();
         Ok(first.map(|answer| (self.submissions.answer_mail_id(id, answer.number), answer)))
     }
 
     /// Judges and submits an envelope of a client, durably, once for each key.
-    pub(crate) async fn send(
+    pub async fn send(
         self: &Arc<Self>,
         from: Name,
         envelope: Bytes,

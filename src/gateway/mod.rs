@@ -13,8 +13,7 @@
 //! `docs/gateway.md` has the calls.
 
 mod cursor;
-#[cfg(feature = "facade")]
-pub(crate) mod facade;
+pub mod facade;
 mod http;
 mod judge;
 mod listener;

@@ -26,7 +26,7 @@ const ENCODING: &str = "content_encoding";
 
 /// A refusal of a request, as problem details.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub struct Problem {
     status: StatusCode,
     /// Short code for machines: the last part of `type`.
     code: &'static str,
@@ -76,11 +76,13 @@ struct More {
 }
 
 impl Problem {
-    pub(crate) fn new(status: StatusCode, code: &'static str, title: &'static str, detail: impl Into<String>) -> Self {
+    /// A refusal with that status, a short code for machines, a title and its reason.
+    pub fn new(status: StatusCode, code: &'static str, title: &'static str, detail: impl Into<String>) -> Self {
         Self { status, code, title, detail: detail.into(), more: Box::default(), retry_after: None }
     }
 
-    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+    /// A request that can't be read.
+    pub fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", "The request can't be read", detail)
     }
 
@@ -90,19 +92,22 @@ impl Problem {
     }
 
     /// The agent that asks was removed, or its token was.
-    pub(crate) fn removed() -> Self {
+    pub fn removed() -> Self {
         Self::not_found("the agent of that token was removed").with("deleted", true)
     }
 
-    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+    /// A request that its principal may not make.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", detail)
     }
 
-    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+    /// A resource that does not exist.
+    pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", "Not found", detail)
     }
 
-    pub(crate) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
+    /// A conflict with an earlier change.
+    pub fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, code, "Conflict with an earlier change", detail)
     }
 
@@ -119,7 +124,8 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The body is too large", detail)
     }
 
-    pub(crate) fn unprocessable(code: &'static str, detail: impl Into<String>) -> Self {
+    /// Content that breaks a rule.
+    pub fn unprocessable(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, "The content breaks a rule", detail)
     }
 
@@ -151,7 +157,8 @@ impl Problem {
         Self { retry_after: Some(1), ..Self::new(status, "bodies", "Too much at once", detail) }
     }
 
-    pub(crate) fn stopping() -> Self {
+    /// An organism that is stopping.
+    pub fn stopping() -> Self {
         let detail = "the organism is stopping";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "Temporarily unavailable", detail);
         Self { retry_after: Some(1), ..problem }
@@ -165,7 +172,7 @@ impl Problem {
     }
 
     /// Adds a member to the problem.
-    pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.more.insert(key.to_owned(), value.into());
         self
     }

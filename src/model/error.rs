@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Again, Billed, Setback};
-use crate::outbound::readable;
+use crate::terminal::readable;
 
 /// Parts of the names of errors that the same request meets again.
 const LASTING: [&str; 20] = [

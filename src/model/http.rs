@@ -23,9 +23,10 @@ use super::reply::Reply;
 use super::{Again, Billed, Completion, Finish, Growth, LlmError, ModelPrompt, Provider, Setback};
 use super::{anthropic, ollama, openai};
 use crate::outbound::http::{Client, HttpError, Request, Response};
-use crate::outbound::{AttemptFailure, FailureKind, check_url, readable, retry_after, tls, unanswered};
+use crate::outbound::{AttemptFailure, FailureKind, check_url, retry_after, tls, unanswered};
 use crate::runtime::LocalBoxFuture;
 use crate::settings::{Dialect, Endpoint, HeaderText, KeySource, read_regular, read_secret_text};
+use crate::terminal::readable;
 
 /// Bytes of a file with certificates.
 const MOST_ROOTS: u64 = 16 << 20;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::reply::{Grown, text};
 use super::{Again, Setback};
-use crate::outbound::readable;
+use crate::terminal::readable;
 
 /// Members that tell what an event is, or what was counted or filtered; no part of an answer is in them.
 const NAMES: [&str; 17] = [

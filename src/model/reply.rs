@@ -15,9 +15,9 @@ use super::end::EndWord;
 use super::error::{error_in, reported, said};
 use super::part::broken;
 use super::{Again, Billed, Completion, Finish, Setback, anthropic, ollama, openai};
-use crate::outbound::readable;
 use crate::remote::sse::{Event, Parser, STRAY};
 use crate::settings::Dialect;
+use crate::terminal::readable;
 
 /// Bytes of the text of an answer, at most: the journal keeps it.
 const TEXT: usize = 8 << 20;

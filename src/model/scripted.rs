@@ -7,9 +7,9 @@ use tokio::time::sleep;
 
 use super::prompt::BYTES_A_TOKEN;
 use super::{Again, Completion, Finish, Growth, ModelPrompt, Provider, Setback};
-use crate::outbound::readable;
 use crate::runtime::LocalBoxFuture;
 use crate::settings::{Rule, Script};
+use crate::terminal::readable;
 
 /// The model that answers of a script name.
 const MODEL: &str = "scripted";

@@ -120,7 +120,7 @@ fn text(answer: &Value, depth: usize) -> Result<Option<String>, String> {
 /// The text of an error.
 fn error_text(error: &Value) -> String {
     let said = error.as_str().or_else(|| error.get("message").and_then(Value::as_str));
-    said.map_or_else(|| "an error without a message".to_owned(), crate::outbound::readable)
+    said.map_or_else(|| "an error without a message".to_owned(), crate::terminal::readable)
 }
 
 impl fmt::Debug for Facade {

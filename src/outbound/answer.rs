@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::failure::{AttemptFailure, FailureKind, readable};
+use super::failure::{AttemptFailure, FailureKind};
+use crate::terminal::readable;
 
 /// The answer of a peer that accepted a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::cause::Cause;
-use crate::terminal::{Escaped, shorten};
+use crate::terminal::readable;
 
 /// Failure of an attempt without a usable answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,11 +150,6 @@ pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item 
     })
 }
 
-/// Makes a text from outside printable: its first 300 characters on one line, without commands for a terminal.
-pub(crate) fn readable(text: &str) -> String {
-    Escaped::line(&shorten(text.trim(), 300)).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,11 +165,5 @@ mod tests {
             AttemptFailure::new(FailureKind::Read, "").message
         );
         assert_eq!(AttemptFailure::of(FailureKind::Read, &std::io::Error::other("torn")).message, "torn");
-    }
-
-    #[test]
-    fn what_peers_say_is_cut_and_can_not_move_the_cursor() {
-        assert_eq!(readable("a\u{1b}[2J\u{202e}b\n"), "a\\u{1b}[2J\\u{202e}b");
-        assert_eq!(readable(&"é".repeat(400)), "é".repeat(299) + "…");
     }
 }

@@ -43,7 +43,6 @@ pub(crate) use client::{unanswered, wait_of};
 pub(crate) use delivery::{OutboundDelivery, check_url, is_below};
 pub(crate) use engine::Engine;
 pub(crate) use error::{DeliveryOutcome, Undelivered};
-pub(crate) use failure::readable;
 pub(crate) use options::DeliveryOptions;
 pub(crate) use retry_after::parse as retry_after;
 pub(crate) use store::{Begun, DeliveryStore, Job, StoreClosed, Stored};

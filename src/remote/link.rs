@@ -14,7 +14,8 @@ use url::Url;
 use super::error::RemoteError;
 use crate::outbound::http::{Client, Request, Response};
 use crate::outbound::retry::{Decision, Ended, Policy, Tried};
-use crate::outbound::{AttemptFailure, FailureKind, readable, tls, unanswered, wait_of};
+use crate::outbound::{AttemptFailure, FailureKind, tls, unanswered, wait_of};
+use crate::terminal::readable;
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
 

@@ -142,6 +142,25 @@ fn the_steps_alone_implement_the_core() {
     });
 }
 
+/// A façade in a crate of its own could be written so, too.
+#[test]
+fn the_facade_uses_public_interfaces_alone() {
+    let public = ["gateway::facade::", "gateway::Gateway;", "remote::", "terminal::"];
+    each_source(|path, code| {
+        if path.starts_with("src/molecule") {
+            for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+                let private = line.match_indices("crate::").find(|(at, _)| {
+                    let own = line[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+                    !own && !public.iter().any(|name| line[at + "crate::".len()..].starts_with(name))
+                });
+                assert!(private.is_none(), "{}: take it from gateway::facade: {line}", path.display());
+            }
+        }
+        let is_interface = path.ends_with("gateway/facade.rs");
+        assert!(!is_interface || !code.contains("pub(crate)"), "{}: all of it is public", path.display());
+    });
+}
+
 #[test]
 fn the_smallest_organism_is_short() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/hello.rs");

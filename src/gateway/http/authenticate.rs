@@ -35,7 +35,7 @@ const DESCRIPTION: &str = "/openapi.json";
 pub(super) const LONG: Duration = Duration::from_millis(10);
 
 /// The caller of a request, among its extensions. Without one no body is read.
-pub(crate) struct Authenticated {
+pub struct Authenticated {
     pub(super) principal: Principal,
     /// The hash of the caller's token.
     token: TokenHash,
@@ -55,7 +55,7 @@ impl Authenticated {
     }
 
     /// Checks whether the token is still that of the same principal.
-    pub(crate) fn is_valid(&self, app: &AppState) -> bool {
+    pub fn is_valid(&self, app: &AppState) -> bool {
         app.query.bearer(self.token).is_ok_and(|found| found.as_ref() == Some(&self.principal))
     }
 }

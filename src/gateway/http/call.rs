@@ -19,7 +19,7 @@ use super::{AppState, Routes, view};
 use crate::gateway::problem::Details;
 
 /// A call: a method of a path.
-pub(crate) struct Call {
+pub struct Call {
     handler: MethodRouter<Arc<AppState>>,
     operation: Operation,
 }
@@ -43,7 +43,6 @@ struct Operation {
 enum Access {
     Token,
     /// A caller without one gets another answer.
-    #[cfg(feature = "facade")]
     Optional,
     Public,
 }
@@ -96,11 +95,13 @@ impl Call {
         Self { handler: on(method.1, handler), operation }
     }
 
-    pub(crate) fn get<H: Handler<T, Arc<AppState>>, T: 'static>(path: &'static str, handler: H) -> Self {
+    /// A GET of a path.
+    pub fn get<H: Handler<T, Arc<AppState>>, T: 'static>(path: &'static str, handler: H) -> Self {
         Self::new((Method::GET, MethodFilter::GET), path, handler)
     }
 
-    pub(crate) fn post<H: Handler<T, Arc<AppState>>, T: 'static>(path: &'static str, handler: H) -> Self {
+    /// A POST to a path.
+    pub fn post<H: Handler<T, Arc<AppState>>, T: 'static>(path: &'static str, handler: H) -> Self {
         Self::new((Method::POST, MethodFilter::POST), path, handler)
     }
 
@@ -113,7 +114,7 @@ impl Call {
     }
 
     /// Sets the group of the call, and one sentence about it.
-    pub(crate) fn about(mut self, tag: &'static str, summary: &'static str) -> Self {
+    pub fn about(mut self, tag: &'static str, summary: &'static str) -> Self {
         (self.operation.tag, self.operation.summary) = (tag, summary);
         self
     }
@@ -125,8 +126,7 @@ impl Call {
     }
 
     /// The call answers callers without a token, too.
-    #[cfg(feature = "facade")]
-    pub(crate) fn token_optional(mut self) -> Self {
+    pub fn token_optional(mut self) -> Self {
         self.operation.access = Access::Optional;
         self
     }
@@ -141,7 +141,8 @@ impl Call {
         self
     }
 
-    pub(crate) fn query<T: JsonSchema>(self, name: &'static str, description: &'static str) -> Self {
+    /// A parameter of the query.
+    pub fn query<T: JsonSchema>(self, name: &'static str, description: &'static str) -> Self {
         self.parameter("query", (name, description), |generator| generator.subschema_for::<T>())
     }
 
@@ -181,12 +182,12 @@ impl Call {
     }
 
     /// The call parses its body into that type.
-    pub(crate) fn takes<T: JsonSchema>(self) -> Self {
+    pub fn takes<T: JsonSchema>(self) -> Self {
         self.takes_json(|generator| generator.subschema_for::<T>())
     }
 
     /// The call takes JSON of another platform.
-    pub(crate) fn takes_json(mut self, schema: fn(&mut SchemaGenerator) -> Schema) -> Self {
+    pub fn takes_json(mut self, schema: fn(&mut SchemaGenerator) -> Schema) -> Self {
         self.operation.body = Some(Body::Json(schema));
         self
     }
@@ -197,12 +198,12 @@ impl Call {
     }
 
     /// The call answers with a document of that type.
-    pub(crate) fn answers<T: JsonSchema>(self, status: StatusCode, description: &'static str) -> Self {
+    pub fn answers<T: JsonSchema>(self, status: StatusCode, description: &'static str) -> Self {
         self.with_answer(status, description, Content::Json(|generator| generator.subschema_for::<T>()))
     }
 
     /// The call answers with JSON of another platform.
-    pub(crate) fn answers_json(self, description: &'static str, schema: fn(&mut SchemaGenerator) -> Schema) -> Self {
+    pub fn answers_json(self, description: &'static str, schema: fn(&mut SchemaGenerator) -> Schema) -> Self {
         self.with_answer(StatusCode::OK, description, Content::Json(schema))
     }
 
@@ -226,7 +227,10 @@ impl Call {
     }
 
     /// The call refuses requests with these statuses, besides those of each call.
-    pub(crate) fn refuses(self, statuses: &[u16]) -> Self {
+    ///
+    /// # Panics
+    /// Panics at a status that has no usual reason: [`refuses_because`](Self::refuses_because) gives one.
+    pub fn refuses(self, statuses: &[u16]) -> Self {
         statuses.iter().fold(self, |call, status| {
             let description = match status {
                 403 => "Not allowed.",
@@ -243,7 +247,7 @@ impl Call {
     }
 
     /// The call refuses requests with a status that has another reason here.
-    pub(crate) fn refuses_because(mut self, status: u16, description: &'static str) -> Self {
+    pub fn refuses_because(mut self, status: u16, description: &'static str) -> Self {
         self.operation.refusals.push((status, description));
         self
     }
@@ -266,7 +270,6 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    #[cfg(feature = "facade")]
     pub(in crate::gateway) fn append(&mut self, more: Self) {
         self.operations.extend(more.operations);
     }
@@ -385,7 +388,11 @@ fn not_null(schema: &mut Value) {
     }
 }
 
-pub(crate) fn schema(value: Value) -> Schema {
+/// A JSON Schema, written as JSON.
+///
+/// # Panics
+/// Panics if it is no object.
+pub fn schema(value: Value) -> Schema {
     value.try_into().expect("an object is a schema")
 }
 
@@ -426,7 +433,6 @@ impl Operation {
         }
         match self.access {
             Access::Token => {}
-            #[cfg(feature = "facade")]
             Access::Optional => document["security"] = json!([{ "token": [] }, {}]),
             Access::Public => document["security"] = json!([]),
         }

@@ -15,7 +15,7 @@ use crate::gateway::problem::Problem;
 use crate::gateway::{Principal, PrincipalKind};
 
 /// The principal that makes a request, as its token tells.
-pub(crate) struct Caller(pub(in crate::gateway) Principal);
+pub struct Caller(pub(in crate::gateway) Principal);
 
 impl FromRequestParts<Arc<AppState>> for Caller {
     type Rejection = Problem;

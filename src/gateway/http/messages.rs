@@ -94,7 +94,6 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
 }
 
 /// Judges an envelope of a client and submits it; `key` is its idempotency key.
-#[cfg(feature = "facade")]
 pub(in crate::gateway) async fn take(
     app: &Arc<AppState>,
     from: Name,

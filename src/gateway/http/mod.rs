@@ -43,15 +43,11 @@ use crate::accept::{Admission, Bounds};
 use crate::journal::JournalQuery;
 use crate::runtime::{Organism, SendError};
 use crate::settings::GatewaySettings;
-#[cfg(feature = "facade")]
-pub(crate) use authenticate::Authenticated;
+pub use authenticate::Authenticated;
 use bodies::Bodies;
-pub(crate) use call::Call;
-#[cfg(feature = "facade")]
-pub(crate) use call::schema;
+pub use call::{Call, schema};
 pub(super) use call::{Description, split};
-#[cfg(feature = "facade")]
-pub(crate) use caller::Caller;
+pub use caller::Caller;
 use failures::Failures;
 use health::Health;
 use presence::Presence;
@@ -59,7 +55,6 @@ use rate::Rate;
 use systole_core::vocab::{MessageId, Name, ThreadId};
 use tasks::Nothing;
 use unauthenticated::UnauthenticatedTurns;
-#[cfg(feature = "facade")]
 pub(super) use {
     json_document::parse as parse_json,
     listeners::place,
@@ -98,7 +93,7 @@ impl Edge {
 }
 
 /// State of the application, which every request can see.
-pub(crate) struct AppState {
+pub struct AppState {
     pub(super) settings: GatewaySettings,
     /// True for a path that answers 404 for an unknown token.
     pub(super) removal_notice: fn(&str) -> bool,

@@ -8,7 +8,7 @@ use systole_core::vocab::{MessageId, Name};
 use crate::journal::StoredMail;
 
 /// Body of a delivery that is not the envelope, and its answer. The pump judges the replies in it.
-pub(crate) trait PushFormat: fmt::Debug + Send + Sync {
+pub trait PushFormat: fmt::Debug + Send + Sync {
     /// The media type of the body.
     fn media_type(&self) -> &'static str;
 

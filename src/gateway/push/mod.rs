@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 
 pub use endpoints::PushError;
 pub(super) use endpoints::{Endpoints, may_register};
-pub(crate) use format::PushFormat;
+pub use format::PushFormat;
 pub(super) use store::MailStore;
 
 use super::service::{MailboxService, Push};
