@@ -221,7 +221,7 @@ impl Client {
     /// Sends a request in a conversation of its own and waits for its reply.
     ///
     /// # Errors
-    /// [`AskError`](AskError): the fault that came as the answer, or why none could come.
+    /// [`AskError`](crate::runtime::AskError): the fault that came as the answer, or why none could come.
     ///
     /// # Cancel safety
     /// Nothing is sent before the first poll. Dropping the future cancels the conversation.

@@ -354,7 +354,7 @@ impl Thread {
     }
 
     /// Awaits the answer to one call, of any type: for payloads that are no [`Request`], and for the output of
-    /// [`call_to`](super::call_to()) and its kin.
+    /// [`call_to`](crate::runtime::call_to()) and its kin.
     ///
     /// # Errors
     /// As [`Thread::call`].

@@ -3,7 +3,7 @@
 //! For one process so far: a client's messages that wait at its port come again from the new core, as after a start. Parts
 //! beside the cores (jobs, mailboxes of remote listeners) can't follow, so an organism that has some keeps its partitions.
 //!
-//! A partition is in one move at a time: its [`Claim`](super::claim::Claim) travels with the commands, and ends with the move, so a caller
+//! A partition is in one move at a time: its [`Claim`](crate::runtime::shard::claim::Claim) travels with the commands, and ends with the move, so a caller
 //! that drops its future leaves no move half done, and two callers don't make two cores for one partition.
 
 use std::sync::atomic::{AtomicU16, Ordering};
