@@ -111,22 +111,60 @@ fn a_handler_that_hangs_times_out_on_the_simulated_clock() {
 }
 
 #[test]
-fn a_listener_that_panics_comes_back_and_one_that_keeps_panicking_after_its_cool_down() {
+fn a_listener_that_panics_comes_back_and_one_that_keeps_panicking_after_its_rest() {
     let calculator = Probe::<Add>::new();
     let kit = kit(&calculator);
     calculator.reply_with(|add| if add.a == 13 { panic!("as told") } else { Sum { value: add.a } });
     for _ in 0..6 {
         kit.ask("cli", Add { a: 13, b: 0 }).unwrap_err();
     }
-    let retryable = |asked: Result<Sum, AskError>| match asked {
-        Err(AskError::Fault { fault, .. }) => fault.retryable,
-        other => panic!("{other:?}"),
-    };
-    assert!(retryable(kit.ask("cli", Add { a: 1, b: 0 })), "it is down");
-    kit.advance(Duration::from_secs(59));
-    assert!(retryable(kit.ask("cli", Add { a: 1, b: 0 })), "still");
-    kit.advance(Duration::from_secs(1));
+    let before = kit.now();
     assert_eq!(kit.ask("cli", Add { a: 1, b: 0 }).unwrap(), Sum { value: 1 });
+    assert_eq!(kit.now().since(before), Duration::from_secs(60), "the message waits until it is back");
+}
+
+/// An actor that panics at numbers divisible by its own.
+struct Fragile(i64);
+
+impl Actor for Fragile {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Add>> for Fragile {
+    type Result = Response;
+
+    fn handle(&mut self, add: Delivery<Add>, _: &mut Context<Self>) -> Response {
+        assert!(add.a % self.0 != 0, "as told");
+        Ok(add.reply(Sum { value: add.a }))
+    }
+}
+
+#[test]
+fn a_panic_fails_its_own_message_alone_however_often_the_actor_panics() {
+    // The second one rests: some messages are queued at the actor then, the others wait for a slot.
+    for (divisor, panics) in [(37, 1), (5, 8)] {
+        for concurrency in [1, 4, 64] {
+            let builder = Organism::builder("tested")
+                .listener(
+                    "fragile",
+                    move || Fragile(divisor),
+                    |c| c.accepts::<Add>().replies::<Sum>().concurrency(concurrency),
+                )
+                .client("cli", |c| c.calls::<Add>());
+            let kit = Kit::start(builder).unwrap();
+            let client = kit.client("cli");
+            let roots: Vec<_> = (1..41).map(|a| (client.tell(Add { a, b: 0 }).unwrap(), a)).collect();
+            kit.run_until_idle();
+            let mut came: Vec<_> = std::iter::from_fn(|| client.try_receive()).collect();
+            assert_eq!(came.len(), 40, "{concurrency} slots");
+            came.retain(|egress| egress.fault.is_some());
+            let failed = |egress: &Egress| roots.iter().find(|(root, _)| *root == egress.root).expect("it was sent").1;
+            assert!(came.iter().all(|egress| failed(egress) % divisor == 0), "each fault has its own cause: {came:?}");
+            assert_eq!(came.len(), panics, "{concurrency} slots");
+            let message = |egress: &Egress| egress.fault.as_ref().expect("retained above").message.clone();
+            assert!(came.iter().all(|egress| &*message(egress) == "a listener failed while it handled a message"));
+        }
+    }
 }
 
 #[test]

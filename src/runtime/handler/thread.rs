@@ -142,7 +142,7 @@ impl Thread {
     /// Stops the handler's time while it waits for a process of its listener, or starts it again.
     pub(crate) fn stall(&self, stalled: bool) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
-            shard_context.tell_of(self.key, Input::Stalled { invocation: self.key.invocation, stalled });
+            shard_context.stall(self.key, stalled);
         }
     }
 

@@ -21,6 +21,7 @@ use systole_xml::schema::Catalog;
 use super::command::{Command, Links};
 use super::handlers::{Handler, HandlerKey, Handlers, Place};
 use super::watchdog::Pulse;
+use crate::runtime::handler::host::REST;
 use systole_store::clock::Clock;
 
 /// The shared state of one shard: the local queue into its core, the running handlers, the links to other shards.
@@ -112,28 +113,22 @@ impl ShardContext {
         }
     }
 
-    /// Reports that a listener of this shard failed too often.
-    pub(crate) fn announce_down(&self, listener: ListenerId) {
-        self.announce(listener, || Input::ListenerDown { listener });
+    /// Reports that a listener of this shard rests, or is back: its slots are kept here.
+    pub(crate) fn announce_rest(&self, listener: ListenerId, rests: bool) {
+        if rests {
+            let name = &self.blueprint.contract(listener).name;
+            tracing::error!(listener = %name, "a listener fails again and again: it rests for {REST:?}, and its messages wait");
+        }
+        self.tell(self.shard, Input::ListenerRests { listener, rests });
     }
 
-    /// Reports that such a listener is up again.
-    pub(crate) fn announce_up(&self, listener: ListenerId) {
-        self.announce(listener, || Input::ListenerUp { listener });
-    }
-
-    /// Reports that nobody can answer the questions of a listener of this shard.
+    /// Reports that nobody can answer the questions of a listener of this shard to the cores that use its instance here.
     pub(crate) fn announce_unattended(&self, listener: ListenerId) {
-        self.announce(listener, || Input::ListenerUnattended { listener });
-    }
-
-    /// Informs the cores that use the instance of this shard.
-    fn announce(&self, listener: ListenerId, input: impl Fn() -> Input) {
         if self.blueprint.contract(listener).stateless {
-            return self.tell(self.shard, input());
+            return self.tell(self.shard, Input::ListenerUnattended { listener });
         }
         for shard in self.links.shards() {
-            self.tell(shard, input());
+            self.tell(shard, Input::ListenerUnattended { listener });
         }
     }
 
@@ -306,6 +301,11 @@ impl ShardContext {
         if self.with(key, |_| ()).is_some() {
             self.tell(key.origin, input);
         }
+    }
+
+    /// Stops the time of a handler that its listener can't begin yet, or starts it again.
+    pub(crate) fn stall(&self, key: HandlerKey, stalled: bool) {
+        self.tell_of(key, Input::Stalled { invocation: key.invocation, stalled });
     }
 
     /// Polls whether a note is durable.

@@ -20,8 +20,8 @@ pub(crate) struct Cores {
     turn: usize,
     /// The fates of the messages of cores that are gone.
     gone: Counts,
-    /// Listeners that failed too often, for cores that come later.
-    down: BTreeSet<ListenerId>,
+    /// Listeners that rest, for cores that come later.
+    resting: BTreeSet<ListenerId>,
     /// Listeners whose questions nobody can answer here, for the same.
     unattended: BTreeSet<ListenerId>,
     /// True if the organism ends, or its journal can't be written: no core comes any more.
@@ -58,7 +58,7 @@ impl Cores {
             list,
             turn: 0,
             gone: Counts::default(),
-            down: BTreeSet::new(),
+            resting: BTreeSet::new(),
             unattended: BTreeSet::new(),
             ending: false,
         }
@@ -67,7 +67,7 @@ impl Cores {
     /// Adds a core that has taken partitions over, and tells it what the others know.
     #[cfg(feature = "testing")]
     pub(crate) fn add(&mut self, id: CoreId, mut core: Core, now: Time) {
-        self.down.iter().for_each(|&listener| core.handle(Input::ListenerDown { listener }, now));
+        self.resting.iter().for_each(|&listener| core.handle(Input::ListenerRests { listener, rests: true }, now));
         self.unattended.iter().for_each(|&listener| core.handle(Input::ListenerUnattended { listener }, now));
         self.list.push(Served::new(id, core));
     }
@@ -78,13 +78,12 @@ impl Cores {
             Input::Drain => self.end(now, || Input::Drain),
             Input::Stop => self.end(now, || Input::Stop),
             Input::Unwritable => self.end(now, || Input::Unwritable),
-            Input::ListenerDown { listener } => {
-                self.down.insert(listener);
-                self.each(now, || Input::ListenerDown { listener });
-            }
-            Input::ListenerUp { listener } => {
-                self.down.remove(&listener);
-                self.each(now, || Input::ListenerUp { listener });
+            Input::ListenerRests { listener, rests } => {
+                match rests {
+                    true => self.resting.insert(listener),
+                    false => self.resting.remove(&listener),
+                };
+                self.each(now, || Input::ListenerRests { listener, rests });
             }
             Input::ListenerUnattended { listener } => {
                 self.unattended.insert(listener);

@@ -448,7 +448,7 @@ fn a_question_goes_to_the_thread_that_waits() {
 }
 
 #[test]
-fn a_submitter_that_is_down_gets_its_result_once_it_is_back() {
+fn a_submitter_that_rests_gets_its_result_once_it_is_back() {
     let office = office(|_| ());
     let given = Assignment { detached: true, ..assignment("Read.") };
     let id = office.kit.ask_any("editor", given).unwrap().decode::<Submitted>().unwrap().id;
@@ -457,9 +457,9 @@ fn a_submitter_that_is_down_gets_its_result_once_it_is_back() {
     }
     let _: Changed = office.ask("reviewer", Complete { id, text: "Two typos.".into() }).unwrap();
     office.kit.advance(Duration::from_secs(30));
-    assert_eq!(office.writer.notes(), [""; 0], "it is down");
+    assert_eq!(office.writer.notes(), [""; 0], "it rests");
     assert_eq!(office.job.read(|inbox| inbox.owed().count()), 1);
-    office.kit.advance(Duration::from_secs(120));
+    office.kit.advance(Duration::from_secs(30));
     assert_eq!(office.writer.notes(), ["completed: Two typos."]);
     assert_eq!(office.job.read(|inbox| inbox.owed().count()), 0);
 }

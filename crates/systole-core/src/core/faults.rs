@@ -221,11 +221,6 @@ pub(super) fn discarded() -> Fault {
     Fault { retryable: true, ..fault }
 }
 
-pub(super) fn down() -> Fault {
-    let fault = Fault::new(FaultCode::ListenerFailed, "a listener failed too often and is resting: try again later");
-    Fault { retryable: true, ..fault }
-}
-
 pub(super) fn handler_timeout() -> Fault {
     Fault::new(FaultCode::Timeout, "a listener took too long")
 }
@@ -340,7 +335,6 @@ mod tests {
             cannot_park(),
             panicked(),
             discarded(),
-            down(),
             handler_timeout(),
             deadline(),
             unanswered(),

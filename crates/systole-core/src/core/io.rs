@@ -88,15 +88,13 @@ pub enum Input {
         /// The handler.
         invocation: InvocationId,
     },
-    /// A listener failed too often: its messages fault at once.
-    ListenerDown {
+    /// A listener that failed too often rests, or is back. While it rests no thread gets a slot of it: messages wait in their
+    /// mailboxes, where deadlines count and a cancellation ends them.
+    ListenerRests {
         /// The listener.
         listener: ListenerId,
-    },
-    /// The cool-down of a listener passed.
-    ListenerUp {
-        /// The listener.
-        listener: ListenerId,
+        /// False if it is back.
+        rests: bool,
     },
     /// No person can answer the questions of a listener here: its handlers wait.
     ListenerUnattended {

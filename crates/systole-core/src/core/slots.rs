@@ -32,6 +32,8 @@ pub(super) struct Waiter {
 #[derive(Debug)]
 pub(super) struct Slots {
     free: u32,
+    /// States whether the listener rests: no thread gets a slot, neither to start a handler nor to resume one.
+    pub rests: bool,
     /// Slots that were given without being free.
     owed: u32,
     /// Threads whose handlers had begun before a crash, in the order in which they had.
@@ -63,6 +65,7 @@ impl Slots {
         let (lines, waiting) = (Table::default(), Table::default());
         Self {
             free: concurrency,
+            rests: false,
             owed: 0,
             begun: VecDeque::new(),
             queue: Rounds::default(),
@@ -83,7 +86,7 @@ impl Slots {
 
     /// Takes a free slot, or stands in line.
     pub(super) fn take(&mut self, waiter: Waiter, at: Precedence, resume: bool) -> bool {
-        if self.free > 0 {
+        if self.free > 0 && !self.rests {
             self.free -= 1;
             return true;
         }
@@ -106,21 +109,35 @@ impl Slots {
         false
     }
 
-    /// Takes a slot back; the thread that is first in line gets it.
-    pub(super) fn give_back(&mut self) -> Option<Place> {
-        if self.owed > 0 {
-            self.owed -= 1;
+    /// Takes a slot back.
+    pub(super) fn give_back(&mut self) {
+        match self.owed.checked_sub(1) {
+            Some(owed) => self.owed = owed,
+            None => self.free += 1,
+        }
+    }
+
+    /// Gives a free slot to the thread that is first in line, if there are both.
+    pub(super) fn grant(&mut self) -> Option<Place> {
+        if self.free == 0 || self.rests {
             return None;
         }
+        let next = self.next()?;
+        self.waiting.remove(&next);
+        self.free -= 1;
+        Some(next)
+    }
+
+    /// The thread that is first in line, which leaves it.
+    fn next(&mut self) -> Option<Place> {
         while let Some((place, number)) = self.begun.pop_front() {
             self.standing -= 1;
             if self.waiting.get(&place) == Some(&number) {
-                self.waiting.remove(&place);
                 return Some(place);
             }
         }
         let Self { queue, lines, waiting, standing, .. } = self;
-        let next = queue.take(|conversations| {
+        queue.take(|conversations| {
             let conversation = conversations.pop_front()?;
             let line = lines.get_mut(&conversation)?;
             let (core, before) = (conversation.0, line.len());
@@ -135,12 +152,7 @@ impl Slots {
                 conversations.push_back(conversation);
             }
             next
-        });
-        match next {
-            Some(place) => drop(self.waiting.remove(&place)),
-            None => self.free += 1,
-        }
-        next
+        })
     }
 
     /// Takes a thread out of the line.
@@ -194,7 +206,11 @@ mod tests {
 
     fn given(slots: &mut Slots, times: usize) -> Vec<Option<u64>> {
         let number = |(_, thread)| (0..1 << 20).find(|&n| key(n) == thread).expect("one of ours");
-        (0..times).map(|_| slots.give_back().map(number)).collect()
+        let give = |_| {
+            slots.give_back();
+            slots.grant().map(number)
+        };
+        (0..times).map(give).collect()
     }
 
     #[test]
@@ -257,6 +273,21 @@ mod tests {
         assert!(!slots.take(of(9, 1), Precedence::Later, false));
         assert_eq!(given(&mut slots, 4), [None, None, Some(1), None]);
         assert!(slots.take(of(9, 2), Precedence::Later, false) && !slots.take(of(9, 3), Precedence::Later, false));
+    }
+
+    #[test]
+    fn while_a_listener_rests_threads_stand_in_line_and_slots_stay_free() {
+        let mut slots = Slots::new(2);
+        assert!(slots.take(of(9, 1), Precedence::Later, false));
+        slots.rests = true;
+        for n in 2..5 {
+            assert!(!slots.take(of(9, n), Precedence::Later, n == 4), "a slot is free, but not given");
+        }
+        assert_eq!(given(&mut slots, 1), [None]);
+        slots.rests = false;
+        let places: Vec<_> = std::iter::from_fn(|| slots.grant()).map(|(_, thread)| thread).collect();
+        assert_eq!(places, [key(4), key(2)], "both slots, in the order of the line");
+        assert_eq!(given(&mut slots, 2), [Some(3), None]);
     }
 
     #[test]

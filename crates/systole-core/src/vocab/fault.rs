@@ -27,7 +27,7 @@ pub enum FaultCode {
     Timeout,
     /// The thread was cancelled.
     Cancelled,
-    /// The listener panicked, or is down.
+    /// The listener panicked, or can't be made.
     ListenerFailed,
     /// A bug in the pump.
     Internal,

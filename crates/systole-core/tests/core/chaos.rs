@@ -23,7 +23,7 @@ enum Op {
     Sleep { seconds: u8 },
     Leave { conversation: u8 },
     Cancel { conversation: u8 },
-    Down { listener: u8, down: bool },
+    Rest { listener: u8, rests: bool },
     Redrive { shard: u8, letter: u8 },
     Discard { shard: u8, letter: u8 },
     Drain,
@@ -42,7 +42,7 @@ fn ops() -> impl Strategy<Value = Op> {
         3 => (1..20u8).prop_map(|seconds| Op::Sleep { seconds }),
         1 => any::<u8>().prop_map(|conversation| Op::Leave { conversation }),
         1 => any::<u8>().prop_map(|conversation| Op::Cancel { conversation }),
-        2 => (any::<u8>(), any::<bool>()).prop_map(|(listener, down)| Op::Down { listener, down }),
+        2 => (any::<u8>(), any::<bool>()).prop_map(|(listener, rests)| Op::Rest { listener, rests }),
         5 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Redrive { shard, letter }),
         1 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Discard { shard, letter }),
         1 => Just(Op::Drain),
@@ -134,14 +134,10 @@ impl Chaos {
                     self.everywhere(|| Input::Cancel { client, root });
                 }
             }
-            Op::Down { listener, down } => {
+            Op::Rest { listener, rests } => {
                 let listener = usize::from(*listener) % self.plan.count();
                 let listener = self.world.listener_id(&format!("l{listener}"));
-                if *down {
-                    self.everywhere(|| Input::ListenerDown { listener });
-                } else {
-                    self.everywhere(|| Input::ListenerUp { listener });
-                }
+                self.everywhere(|| Input::ListenerRests { listener, rests: *rests });
             }
             Op::Redrive { shard, letter } => {
                 let root = self.world.fresh_root();
@@ -287,7 +283,7 @@ impl Chaos {
     /// Lets everything end, and checks that every party got its messages.
     fn finish(mut self) {
         for listener in 0..self.plan.count() {
-            self.event(&Op::Down { listener: listener as u8, down: false });
+            self.event(&Op::Rest { listener: listener as u8, rests: false });
         }
         self.world.slow_links = false;
         self.world.run();

@@ -271,7 +271,7 @@ fn ids_of_another_organism_open_no_door_and_break_nothing() {
         place: None,
     };
     world.handle(0, Input::Injected(injected));
-    world.handle(0, Input::ListenerDown { listener });
+    world.handle(0, Input::ListenerRests { listener, rests: true });
     world.handle(0, Input::Core(CoreMessage::SlotReturned { listener }));
     world.run();
     assert_eq!((world.dead(), world.said()), (vec!["!internal".to_owned()], vec![]));

@@ -167,39 +167,39 @@ fn a_discarded_handler_may_be_tried_again() {
 }
 
 #[test]
-fn messages_of_a_listener_that_is_down_fault_at_once() {
-    let mut world = Setup::new(vec![server("echo", &["ask"], &["told"])]).build();
-    let echo = world.listener_id("echo");
-    world.tell(|| Input::ListenerDown { listener: echo });
-    world.send("alice", letter("ask", 0));
-    let fault = egress_fault(&world);
-    assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, true));
-    world.tell(|| Input::ListenerUp { listener: echo });
-    world.send("alice", letter("ask", 1));
+fn messages_of_a_listener_that_rests_wait_and_only_a_deadline_or_a_cancellation_ends_them() {
+    let echo = server("echo", &["ask"], &["told"]).concurrency(2);
+    let mut world = Setup::new(vec![echo]).build();
+    let listener = world.listener_id("echo");
+    world.send("alice", letter("ask", 0).label("running"));
+    world.tell(|| Input::ListenerRests { listener, rests: true });
+    world.send("alice", letter("ask", 1).label("waits"));
+    world.send("alice", letter("ask", 2).label("late").deadline(world.now.after(secs(5))));
+    let cancelled = world.send("alice", letter("ask", 3).label("cancelled"));
+    world.finish(world.invocation("echo"), vec![reply("told", 0)]);
+    world.cancel(cancelled);
+    world.sleep(secs(60));
+    assert_eq!(world.said(), ["echo: told 0 [running]", "echo: !timeout [late]"]);
+    assert_eq!((world.runs("echo"), world.is_idle()), (0, false), "a slot is free, and nothing begins");
+    world.tell(|| Input::ListenerRests { listener, rests: false });
     world.finish(world.invocation("echo"), vec![reply("told", 1)]);
-    assert_eq!(world.said(), ["echo: !listener-failed", "echo: told 1"]);
+    assert_eq!(world.said(), ["echo: told 1 [waits]"]);
 }
 
 #[test]
-fn messages_that_wait_for_a_slot_fault_when_their_listener_goes_down() {
-    let echo = listener("echo", |echo| {
-        echo.accepts = qnames(&["ask"]);
-        echo.replies = qnames(&["told"]);
-        echo.concurrency = 1;
-    });
-    let mut world = Setup::new(vec![echo]).build();
-    for n in 0..4 {
-        world.send("alice", letter("ask", n).label(&format!("l{n}")));
-    }
-    let echo = world.listener_id("echo");
-    world.tell(|| Input::ListenerDown { listener: echo });
-    let down = [1, 2, 3].map(|n| format!("echo: !listener-failed [l{n}]"));
-    assert_eq!(world.said(), down);
-    world.finish(world.invocation("echo"), vec![reply("told", 0)]);
-    world.tell(|| Input::ListenerUp { listener: echo });
-    world.send("alice", letter("ask", 5));
-    world.finish(world.invocation("echo"), vec![reply("told", 5)]);
-    assert_eq!(world.said(), ["echo: told 0 [l0]", "echo: told 5"]);
+fn a_handler_that_waits_for_an_answer_goes_on_when_its_listener_is_back() {
+    let mut world = Setup::new(vec![boss(|_| {}), worker(|_| {})]).build();
+    let listener = world.listener_id("boss");
+    world.send("alice", letter("ask", 0));
+    let boss = world.invocation("boss");
+    world.call(boss, 0, vec![call("ping", 0)], Join::All);
+    world.tell(|| Input::ListenerRests { listener, rests: true });
+    world.finish(world.invocation("worker"), vec![reply("pong", 1)]);
+    assert!(world.resumed.is_empty(), "its slot is given when the listener is back");
+    world.tell(|| Input::ListenerRests { listener, rests: false });
+    assert_eq!(world.resumed.len(), 1);
+    world.finish(boss, vec![reply("told", 2)]);
+    assert_eq!(world.said(), ["boss: told 2"]);
 }
 
 #[test]

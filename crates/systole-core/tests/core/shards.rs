@@ -143,16 +143,18 @@ fn a_blocking_handler_of_another_shard_keeps_its_slot_until_it_ends() {
 }
 
 #[test]
-fn a_listener_that_goes_down_faults_the_waiting_of_every_shard() {
+fn the_waiting_of_every_shard_stay_in_line_while_their_listener_rests() {
     let mut world = world(3, 1);
     for n in 0..3 {
         world.send("alice", letter("ask", n).at(n as usize).label(&format!("l{n}")));
     }
-    let echo = world.listener_id("echo");
-    world.tell(|| Input::ListenerDown { listener: echo });
+    let listener = world.listener_id("echo");
+    world.tell(|| Input::ListenerRests { listener, rests: true });
     world.finish(world.invocation("echo"), vec![reply("told", 0)]);
-    world.tell(|| Input::ListenerUp { listener: echo });
-    assert_eq!(world.said(), ["echo: !listener-failed [l1]", "echo: !listener-failed [l2]", "echo: told 0 [l0]"]);
-    world.send("alice", letter("ask", 5).at(2));
-    world.finish(world.invocation("echo"), vec![reply("told", 5)]);
+    assert_eq!((world.runs("echo"), world.said()), (0, vec!["echo: told 0 [l0]".to_owned()]));
+    world.tell(|| Input::ListenerRests { listener, rests: false });
+    for n in 1..3 {
+        world.finish(world.invocation_with("echo", n), vec![reply("told", n)]);
+    }
+    assert_eq!(world.said(), ["echo: told 1 [l1]", "echo: told 2 [l2]"]);
 }

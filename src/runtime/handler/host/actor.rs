@@ -18,7 +18,7 @@ use tokio::task::AbortHandle;
 use super::Host;
 use super::actor_futures::ActorFutures;
 use super::feed::Feed;
-use super::restart::{COOL_DOWN, Restarts, Verdict};
+use super::restart::{REST, Restarts, Verdict, given_up};
 use crate::runtime::handler::kind::ActorRoute;
 use crate::runtime::handler::raw::LocalBoxFuture;
 use crate::runtime::handler::response::Response;
@@ -45,7 +45,7 @@ pub(crate) struct ActorHost<A: Actor<Context = Context<A>>> {
     body: RefCell<Option<Body<A>>>,
     end: Cell<Option<End>>,
     waker: Cell<Option<Waker>>,
-    down: Cell<bool>,
+    rests: Cell<bool>,
     task: OnceCell<AbortHandle>,
 }
 
@@ -96,7 +96,7 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
             body: RefCell::default(),
             end: Cell::default(),
             waker: Cell::default(),
-            down: Cell::new(false),
+            rests: Cell::new(false),
             task: OnceCell::new(),
         });
         let lives: LocalBoxFuture<()> = Box::pin(host.clone().live());
@@ -124,11 +124,20 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
     }
 
     async fn live(self: Rc<Self>) {
-        let mut restarts = Restarts::default();
+        let (mut restarts, mut rested) = (Restarts::default(), None);
         loop {
             let end = self.one_life().await;
-            if end == End::Failed && restarts.failed(self.shard_context.clock.now()) == Verdict::Down {
-                self.rest().await;
+            if end == End::Failed && restarts.failed(self.shard_context.clock.now()) == Verdict::Rest {
+                // Without a life since the rest before, those that waited then are given up.
+                if rested.replace(self.life.get()) == Some(self.life.get()) {
+                    for job in self.queue.take() {
+                        self.shard_context.finish(job.key, given_up());
+                        discard(job.message);
+                    }
+                }
+                self.set_rests(true);
+                tokio::time::sleep(REST).await;
+                self.set_rests(false);
             }
         }
     }
@@ -188,26 +197,18 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
         }
     }
 
-    /// Discards all messages for the cool-down.
-    async fn rest(&self) {
-        self.down.set(true);
-        self.shard_context.announce_down(self.listener);
-        let queue = std::mem::take(&mut *self.queue.borrow_mut());
-        for job in queue {
-            self.shard_context.finish(job.key, HandlerOutcome::Discarded);
-            discard(job.message);
-        }
-        tokio::time::sleep(COOL_DOWN).await;
-        self.down.set(false);
-        self.shard_context.announce_up(self.listener);
+    /// Lets the listener rest, or ends its rest. The time of queued handlers stands still meanwhile.
+    fn set_rests(&self, rests: bool) {
+        self.rests.set(rests);
+        self.shard_context.announce_rest(self.listener, rests);
+        self.queue.borrow().iter().for_each(|job| self.shard_context.stall(job.key, rests));
     }
 }
 
 impl<A: Actor<Context = Context<A>>> Host for ActorHost<A> {
     fn start(self: Rc<Self>, key: HandlerKey, message: Message) {
-        if self.down.get() {
-            self.shard_context.finish(key, HandlerOutcome::Discarded);
-            return discard(message);
+        if self.rests.get() {
+            self.shard_context.stall(key, true);
         }
         self.queue.borrow_mut().push_back(Job { key, message });
         if let Some(feed) = self.idle_feed.take() {

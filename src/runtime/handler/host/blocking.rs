@@ -1,7 +1,7 @@
 //! The host of blocking listeners.
 
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -70,17 +70,16 @@ impl BlockingHost {
         let contract = shard_context.blueprint.contract(listener);
         let threads = contract.concurrency as usize + usize::from(contract.accepts.contains(&boot_qname()));
         let pool = if shard_context.clock.is_simulated() { Pool::inline() } else { Pool::of_threads(threads) };
-        let supervised = Supervised::new(shard_context.clone(), listener, factory);
-        Rc::new(Self { shard_context, listener, supervised, pool, running: RefCell::default() })
+        Rc::new_cyclic(|host: &Weak<Self>| {
+            let supervised = Supervised::new(shard_context.clone(), listener, factory, host.clone());
+            Self { shard_context, listener, supervised, pool, running: RefCell::default() }
+        })
     }
 }
 
 impl Host for BlockingHost {
     fn start(self: Rc<Self>, key: HandlerKey, message: Message) {
-        let Some(instance) = self.supervised.instance() else {
-            self.shard_context.finish(key, HandlerOutcome::Discarded);
-            return discard(message);
-        };
+        let Some(instance) = self.supervised.instance() else { return self.supervised.wait(key, message) };
         let turn = Arc::new(Turn::default());
         self.running.borrow_mut().push((key, turn.clone()));
         let (links, shard, listener) = (self.shard_context.links.clone(), self.shard_context.shard, self.listener);
@@ -100,6 +99,10 @@ impl Host for BlockingHost {
     }
 
     fn abort(&self, key: HandlerKey) {
+        if let Some(message) = self.supervised.withdraw(key) {
+            self.shard_context.finish(key, HandlerOutcome::Aborted);
+            return discard(message);
+        }
         let turn = self.running.borrow().iter().find(|(running, _)| *running == key).map(|(_, turn)| turn.clone());
         let Some(turn) = turn else { return };
         turn.aborted.store(true, Ordering::Release);

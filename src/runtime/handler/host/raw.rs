@@ -1,6 +1,6 @@
 //! The host of raw listeners.
 
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use systole_core::core::catch_panic::discard;
@@ -27,8 +27,10 @@ impl RawHost {
         listener: ListenerId,
         factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync>,
     ) -> Rc<Self> {
-        let supervised = Supervised::new(shard_context.clone(), listener, factory);
-        Rc::new(Self { shard_context, listener, supervised })
+        Rc::new_cyclic(|host: &Weak<Self>| {
+            let supervised = Supervised::new(shard_context.clone(), listener, factory, host.clone());
+            Self { shard_context, listener, supervised }
+        })
     }
 
     /// Makes the listener now, not with its first message, and lets it prepare.
@@ -43,10 +45,7 @@ impl RawHost {
 
 impl Host for RawHost {
     fn start(self: Rc<Self>, key: HandlerKey, mut message: Message) {
-        let Some(instance) = self.supervised.instance() else {
-            self.shard_context.finish(key, HandlerOutcome::Discarded);
-            return discard(message);
-        };
+        let Some(instance) = self.supervised.instance() else { return self.supervised.wait(key, message) };
         let thread = Thread::of(&mut message, key);
         let context = RunContext {
             thread,
@@ -73,7 +72,9 @@ impl Host for RawHost {
     }
 
     fn abort(&self, key: HandlerKey) {
+        let message = self.supervised.withdraw(key);
         self.shard_context.finish(key, HandlerOutcome::Aborted);
+        discard(message);
     }
 
     fn close(&self) {

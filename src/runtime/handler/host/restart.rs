@@ -1,16 +1,17 @@
-//! Limits of restarts.
+//! Limits of restarts, and the rest of a listener behind them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use systole_core::vocab::Time;
+use systole_core::core::{Failure, HandlerOutcome};
+use systole_core::vocab::{Fault, FaultCode, Time};
 
 /// The most restarts of a listener within [`WINDOW`].
 pub(super) const RESTARTS: usize = 5;
 /// The time in which restarts are counted.
 pub(super) const WINDOW: Duration = Duration::from_secs(60);
-/// The time for which a listener that failed too often stays down.
-pub(super) const COOL_DOWN: Duration = Duration::from_secs(60);
+/// The time for which a listener that failed too often rests: its messages wait meanwhile.
+pub(in crate::runtime) const REST: Duration = Duration::from_secs(60);
 
 /// Counts the restarts of one listener.
 #[derive(Debug, Default)]
@@ -23,8 +24,8 @@ pub(super) struct Restarts {
 pub(super) enum Verdict {
     /// The factory makes the listener again.
     Restart,
-    /// The listener failed too often and stays down for [`COOL_DOWN`].
-    Down,
+    /// The listener failed too often and rests for [`REST`].
+    Rest,
 }
 
 impl Restarts {
@@ -35,11 +36,18 @@ impl Restarts {
         }
         if self.recent.len() == RESTARTS {
             self.recent.clear();
-            return Verdict::Down;
+            return Verdict::Rest;
         }
         self.recent.push_back(now);
         Verdict::Restart
     }
+}
+
+/// The outcome of a handler whose listener could not be made before its rest, nor behind it.
+pub(super) fn given_up() -> HandlerOutcome {
+    let message = "a listener can't be made: its factory panicked each time, before a rest and behind it";
+    let fault = Fault { retryable: true, ..Fault::new(FaultCode::ListenerFailed, message) };
+    HandlerOutcome::Failed(Failure::passing(fault))
 }
 
 #[cfg(test)]
@@ -51,13 +59,13 @@ mod tests {
     }
 
     #[test]
-    fn the_sixth_failure_within_a_minute_takes_it_down() {
+    fn the_sixth_failure_within_a_minute_lets_it_rest() {
         let mut restarts = Restarts::default();
         for second in 0..5 {
             assert_eq!(restarts.failed(at(second)), Verdict::Restart, "failure {second}");
         }
-        assert_eq!(restarts.failed(at(59)), Verdict::Down);
-        assert_eq!(restarts.failed(at(120)), Verdict::Restart, "after the cool-down it starts afresh");
+        assert_eq!(restarts.failed(at(59)), Verdict::Rest);
+        assert_eq!(restarts.failed(at(120)), Verdict::Restart, "after the rest it starts afresh");
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! Instances of listeners that are not actors.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use systole_core::core::ListenerId;
 use systole_core::core::catch_panic::discard;
+use systole_core::core::{ListenerId, Message};
 
-use super::restart::{COOL_DOWN, Restarts, Verdict};
+use super::Host;
+use super::restart::{REST, Restarts, Verdict, given_up};
 use crate::runtime::shard::context::ShardContext;
+use crate::runtime::shard::handlers::HandlerKey;
 
 /// The instance of a listener whose handlers run apart from it: its factory makes it when it is needed, and again after
 /// a panic.
@@ -18,7 +21,11 @@ pub(super) struct Supervised<T> {
     factory: Arc<dyn Fn() -> T + Send + Sync>,
     instance: RefCell<Option<T>>,
     restarts: RefCell<Restarts>,
-    down: Cell<bool>,
+    rests: Cell<bool>,
+    /// The host, which starts handlers that have waited.
+    host: Weak<dyn Host>,
+    /// The handlers that wait until the listener is back.
+    waiting: RefCell<VecDeque<(HandlerKey, Message)>>,
 }
 
 impl<T: Clone + 'static> Supervised<T> {
@@ -26,6 +33,7 @@ impl<T: Clone + 'static> Supervised<T> {
         shard_context: Rc<ShardContext>,
         listener: ListenerId,
         factory: Arc<dyn Fn() -> T + Send + Sync>,
+        host: Weak<dyn Host>,
     ) -> Rc<Self> {
         let supervised = Self {
             shard_context,
@@ -33,14 +41,16 @@ impl<T: Clone + 'static> Supervised<T> {
             factory,
             instance: RefCell::default(),
             restarts: RefCell::default(),
-            down: Cell::new(false),
+            rests: Cell::new(false),
+            host,
+            waiting: RefCell::default(),
         };
         Rc::new(supervised)
     }
 
-    /// Returns the instance; `None` while the listener is down.
+    /// Returns the instance; `None` while the listener rests.
     pub(super) fn instance(self: &Rc<Self>) -> Option<T> {
-        while !self.down.get() {
+        while !self.rests.get() {
             if let Some(instance) = &*self.instance.borrow() {
                 return Some(instance.clone());
             }
@@ -52,26 +62,55 @@ impl<T: Clone + 'static> Supervised<T> {
         None
     }
 
-    /// Drops the instance after a failure; too many failures take the listener down.
+    /// Drops the instance after a failure; the listener rests after too many.
     pub(super) fn failed(self: &Rc<Self>) {
-        self.close();
-        if !self.down.get() && self.restarts.borrow_mut().failed(self.shard_context.clock.now()) == Verdict::Down {
-            self.down.set(true);
-            self.shard_context.announce_down(self.listener);
+        discard(self.instance.take());
+        if !self.rests.get() && self.restarts.borrow_mut().failed(self.shard_context.clock.now()) == Verdict::Rest {
+            self.rests.set(true);
+            self.shard_context.announce_rest(self.listener, true);
             let supervised = Rc::downgrade(self);
             tokio::task::spawn_local(async move {
-                tokio::time::sleep(COOL_DOWN).await;
+                tokio::time::sleep(REST).await;
                 if let Some(supervised) = supervised.upgrade() {
-                    supervised.down.set(false);
-                    supervised.shard_context.announce_up(supervised.listener);
+                    supervised.is_back();
                 }
             });
         }
     }
 
-    /// Drops the instance.
+    /// Ends the rest: handlers that have waited start, or are given up if the factory fails as before.
+    fn is_back(self: &Rc<Self>) {
+        self.rests.set(false);
+        self.shard_context.announce_rest(self.listener, false);
+        let waiting = self.waiting.take();
+        let host = self.host.upgrade().filter(|_| self.instance().is_some());
+        for (key, message) in waiting {
+            self.shard_context.stall(key, false);
+            match &host {
+                Some(host) => host.clone().start(key, message),
+                None => {
+                    self.shard_context.finish(key, given_up());
+                    discard(message);
+                }
+            }
+        }
+    }
+
+    /// Lets a handler wait until the listener is back. Its time stands still meanwhile.
+    pub(super) fn wait(&self, key: HandlerKey, message: Message) {
+        self.shard_context.stall(key, true);
+        self.waiting.borrow_mut().push_back((key, message));
+    }
+
+    /// Takes the message of a handler that waits.
+    pub(super) fn withdraw(&self, key: HandlerKey) -> Option<Message> {
+        let mut waiting = self.waiting.borrow_mut();
+        let at = waiting.iter().position(|(other, _)| *other == key)?;
+        waiting.remove(at).map(|(_, message)| message)
+    }
+
+    /// Drops the instance and the messages that wait for it.
     pub(super) fn close(&self) {
-        let instance = self.instance.borrow_mut().take();
-        discard(instance);
+        discard((self.instance.take(), self.waiting.take()));
     }
 }

@@ -45,8 +45,8 @@ enum Seen {
     Called(u32),
     CallDropped(u32),
     Parked(u32),
-    Down,
-    Up,
+    Rests(bool),
+    Stalled(u32, bool),
 }
 
 impl Bench {
@@ -157,8 +157,8 @@ fn see((_, input): (CoreId, Input)) -> Seen {
         Input::Called { invocation, .. } => Seen::Called(index(invocation)),
         Input::CallDropped { invocation, .. } => Seen::CallDropped(index(invocation)),
         Input::Parked { invocation } => Seen::Parked(index(invocation)),
-        Input::ListenerDown { .. } => Seen::Down,
-        Input::ListenerUp { .. } => Seen::Up,
+        Input::ListenerRests { rests, .. } => Seen::Rests(rests),
+        Input::Stalled { invocation, stalled } => Seen::Stalled(index(invocation), stalled),
         other => panic!("a host said {other:?}"),
     }
 }

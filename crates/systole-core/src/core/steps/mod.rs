@@ -101,8 +101,7 @@ impl Core {
             }
             Input::Tick | Input::ClockSet { .. } => {}
             Input::Parked { invocation } => self.parked(invocation),
-            Input::ListenerDown { listener } => self.set_down(listener, true),
-            Input::ListenerUp { listener } => self.set_down(listener, false),
+            Input::ListenerRests { listener, rests } => self.listener_rests(listener, rests),
             Input::ListenerUnattended { listener } => self.unattended(listener),
             Input::Left { client, root } => self.entrance.push(Some(client).into(), Item::Left(root)),
             Input::Cancel { client, root } => {

@@ -29,7 +29,7 @@ use crate::core::records::stored;
 use crate::core::rounds::RunQueue;
 use crate::core::setup::Setup;
 use crate::core::slots::{Slots, Waiter};
-use crate::core::tree::{About, FanOutKind, Thread, Turn};
+use crate::core::tree::{About, FanOutKind, Turn};
 use crate::core::usage::{ModelAnswer, ModelFailure, Usage};
 use crate::journal::{FanId, NoteRecord, Number, Op, Seen, epoch_of};
 use crate::vocab::{Amounts, Fault, FaultCode, MessageId, Name, Time};
@@ -43,8 +43,6 @@ pub(super) struct Turns {
     gathering: Option<Gathering>,
     /// The place of the message for which a thread of this core is about to want a slot.
     pub precedence: Precedence,
-    /// States whether each listener is down: its messages fault at once.
-    down: Vec<bool>,
     /// States whether it is the turn of the run queue, rather than that of the entrance queue: they alternate.
     pub is_of_run_queue: bool,
 }
@@ -74,7 +72,6 @@ impl Turns {
             slots: setup.blueprint.listeners().map(|(_, contract)| Slots::new(contract.concurrency)).collect(),
             gathering: gathers.then(|| Gathering { missing: setup.cores, wants: Vec::new() }),
             precedence: Precedence::Later,
-            down: setup.blueprint.listeners().map(|_| false).collect(),
             is_of_run_queue: false,
         }
     }
@@ -172,7 +169,6 @@ impl Core {
         let thread = &self.tree[key];
         let Some((listener, message)) = thread.listener().zip(thread.mailbox.front()) else { return false };
         match &message.content {
-            _ if self.turns.down[listener.0 as usize] => false,
             Content::Fatal(_) => false,
             Content::Body(Body::Fault(_)) => self.setup.blueprint.contract(listener).accepts_faults,
             Content::Body(Body::Payload { .. }) | Content::Stored(_) => true,
@@ -383,18 +379,16 @@ impl Core {
         self.fail(key, fault);
     }
 
-    /// The next message ends its thread: a fault that passes on, or a listener that is down.
+    /// The next message ends its thread: a fault that passes on.
     fn end_by_message(&mut self, key: ThreadKey, slot: bool) {
         let Some(listener) = self.tree[key].listener() else { return };
         self.leave_slot(listener, slot);
-        let Some(queued) = self.tree.take(key) else { return };
-        self.step.books.faulted(queued.entry);
-        self.write_done(queued.number);
-        let fault = match queued.content {
-            Content::Fatal(fault) | Content::Body(Body::Fault(fault)) => fault,
-            Content::Body(Body::Payload { .. }) | Content::Stored(_) => faults::down(),
-        };
-        self.fail(key, fault);
+        let Some(Queued { number, content, entry, .. }) = self.tree.take(key) else { return };
+        self.step.books.faulted(entry);
+        self.write_done(number);
+        if let Content::Fatal(fault) | Content::Body(Body::Fault(fault)) = content {
+            self.fail(key, fault);
+        }
     }
 
     /// Writes that a message was consumed.
@@ -653,10 +647,14 @@ impl Core {
 
     /// A slot of a listener whose home is this core comes back.
     pub(super) fn slot_returned(&mut self, listener: ListenerId) {
-        if self.entrance.is_stopped() {
-            return;
+        if !self.entrance.is_stopped() {
+            self.turns.slots[listener.0 as usize].give_back();
+            self.grant_free_slots(listener);
         }
-        if let Some((core, thread)) = self.turns.slots[listener.0 as usize].give_back() {
+    }
+
+    fn grant_free_slots(&mut self, listener: ListenerId) {
+        while let Some((core, thread)) = self.turns.slots[listener.0 as usize].grant() {
             self.grant_slot(listener, core, thread);
         }
     }
@@ -687,20 +685,12 @@ impl Core {
         wants.into_iter().for_each(|want| self.slot_wanted(want));
     }
 
-    /// The messages of a listener that is down fault at once, also those that wait for a slot.
-    pub(super) fn set_down(&mut self, listener: ListenerId, down: bool) {
-        if let Some(flag) = self.turns.down.get_mut(listener.0 as usize) {
-            *flag = down;
-        }
-        if !down {
-            return;
-        }
-        let waits = |thread: &Thread| {
-            thread.listener() == Some(listener) && thread.turn == Turn::Waiting && thread.invocation.is_none()
-        };
-        for key in self.tree.in_order(waits) {
-            self.leave_turn(key);
-            self.make_ready(key);
+    /// A listener rests, or is back: then those that wait get the slots that are free.
+    pub(super) fn listener_rests(&mut self, listener: ListenerId, rests: bool) {
+        let Some(slots) = self.turns.slots.get_mut(listener.0 as usize) else { return };
+        slots.rests = rests;
+        if !self.entrance.is_stopped() {
+            self.grant_free_slots(listener);
         }
     }
 

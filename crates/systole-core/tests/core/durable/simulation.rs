@@ -63,7 +63,8 @@ pub(crate) struct Simulation {
 }
 
 /// The kinds of inputs that each run of many histories must hold.
-pub(crate) const KINDS: [&str; 8] = ["core", "stray", "left", "cancel", "redrive", "discard", "drain", "unwritable"];
+pub(crate) const KINDS: [&str; 9] =
+    ["core", "stray", "left", "cancel", "redrive", "discard", "drain", "unwritable", "rest"];
 
 /// The place of an input in [`KINDS`].
 fn kind(input: &Input) -> Option<usize> {
@@ -76,6 +77,7 @@ fn kind(input: &Input) -> Option<usize> {
         Input::Discard { .. } => 5,
         Input::Drain => 6,
         Input::Unwritable => 7,
+        Input::ListenerRests { .. } => 8,
         _ => return None,
     })
 }
@@ -133,7 +135,7 @@ impl Simulation {
         if self.is_restless && self.random.once_in(3) {
             return if self.random.once_in(2) { self.release() } else { self.adopt() };
         }
-        match self.random.below(51) {
+        match self.random.below(53) {
             0..4 => self.send(),
             4..18 => {
                 let shard = self.some_core();
@@ -161,6 +163,7 @@ impl Simulation {
             47 if self.random.once_in(4) => self.everywhere(|| Input::Drain),
             48 | 49 => self.release(),
             50 => self.adopt(),
+            51 | 52 => self.rest(),
             _ => {}
         }
     }
@@ -238,6 +241,13 @@ impl Simulation {
         self.say(|| format!("letter {letter}: redrive {redrive}"));
         self.input(shard, if redrive { Input::Redrive { letter, root } } else { Input::Discard { letter } });
         true
+    }
+
+    /// A listener rests, or is back.
+    fn rest(&mut self) {
+        let (listener, rests) = (ListenerId(self.random.below(LISTENERS) as u32), self.random.once_in(2));
+        self.say(|| format!("{listener:?} rests: {rests}"));
+        self.everywhere(|| Input::ListenerRests { listener, rests });
     }
 
     fn client(&self) -> ClientId {
@@ -560,6 +570,9 @@ impl Simulation {
 
     /// Lets everything end.
     pub(crate) fn finish(&mut self) {
+        for listener in (0..LISTENERS as u32).map(ListenerId) {
+            self.everywhere(|| Input::ListenerRests { listener, rests: false });
+        }
         let (mut rounds, mut redriven) = (0, 0);
         loop {
             rounds += 1;

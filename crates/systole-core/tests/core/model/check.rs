@@ -67,7 +67,7 @@ impl Pair {
         let thread = known.or_else(|| self.model.threads.iter().position(is_it));
         let thread = thread.unwrap_or_else(|| panic!("the model has no thread for '{line}'"));
         self.model.threads[thread].id = Some(id);
-        assert!(self.model.holders(me) < self.model.slots(me), "'{line}' started without a free slot");
+        assert!(self.model.has_free_slot(me), "'{line}' started without a free slot");
         let text = |said: &What| match said {
             What::Payload(text) => text.clone(),
             What::Fault(code) | What::Fatal(code) => format!("!{code}"),
@@ -129,7 +129,7 @@ impl Pair {
             );
         }
         if self.model.invocations[at].parked {
-            assert!(self.model.holders(me) < self.model.slots(me), "{name:?} was resumed without a free slot");
+            assert!(self.model.has_free_slot(me), "{name:?} was resumed without a free slot");
             self.model.order += 1;
             let (now, order) = (self.model.now, self.model.order);
             let invocation = &mut self.model.invocations[at];
@@ -181,12 +181,13 @@ impl Pair {
         assert_eq!(running.len(), model.invocations.len(), "handlers that run");
         for invocation in &model.invocations {
             assert!(running.contains(&invocation.name), "{invocation:?} does not run");
-            let waits = invocation.parked && model.holders(invocation.listener) >= model.slots(invocation.listener);
+            let waits = invocation.parked && !model.has_free_slot(invocation.listener);
             assert!(invocation.ready.is_empty() || waits, "{invocation:?} could be resumed");
         }
-        for thread in (0..model.threads.len()).filter(|&thread| model.is_startable(thread)) {
+        let startable: Vec<_> = (0..model.threads.len()).filter(|&thread| model.is_startable(thread)).collect();
+        for &thread in &startable {
             let me = model.threads[thread].listener.expect("it is startable");
-            assert!(model.holders(me) >= model.slots(me), "{:?} could start", model.threads[thread]);
+            assert!(!model.has_free_slot(me), "{:?} could start", model.threads[thread]);
         }
         let mut paths = world.paths();
         let mut expected = model.paths();
@@ -195,7 +196,8 @@ impl Pair {
         assert_eq!(paths, expected, "open threads");
         assert_eq!(world.next_wake(), model.next_due(), "when the core wants to wake");
         assert_eq!(world.gauge.messages(), model.waiting(), "messages that wait");
-        assert_eq!(world.is_idle(), model.invocations.is_empty(), "whether it is idle");
+        let is_idle = model.invocations.is_empty() && startable.is_empty();
+        assert_eq!(world.is_idle(), is_idle, "whether it is idle");
     }
 
     pub(super) fn is_own(&self, root: usize, client: &str) -> bool {
@@ -204,16 +206,11 @@ impl Pair {
 }
 
 impl Model {
-    pub(super) fn slots(&self, listener: usize) -> usize {
-        self.plan.listeners[listener].slots as usize
-    }
-
-    /// Handlers that hold a slot of a listener.
-    pub(super) fn holders(&self, listener: usize) -> usize {
-        self.invocations
-            .iter()
-            .filter(|invocation| invocation.listener == listener && !invocation.parked && !invocation.slotless)
-            .count()
+    /// Tells whether a thread would get a slot of a listener now.
+    pub(super) fn has_free_slot(&self, listener: usize) -> bool {
+        let holds = |holder: &&Invocation| holder.listener == listener && !holder.parked && !holder.slotless;
+        let holders = self.invocations.iter().filter(holds).count();
+        !self.rests[listener] && holders < self.plan.listeners[listener].slots as usize
     }
 
     fn waiting(&self) -> usize {

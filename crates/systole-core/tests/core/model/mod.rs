@@ -32,8 +32,7 @@ enum Op {
     Sleep { seconds: u16 },
     Leave { conversation: u8 },
     Cancel { conversation: u8 },
-    Down { listener: u8 },
-    Up { listener: u8 },
+    Rest { listener: u8, rests: bool },
     Redrive { letter: u8 },
     Drain,
 }
@@ -72,8 +71,7 @@ fn ops() -> impl Strategy<Value = Op> {
         8 => prop_oneof![4 => 1..40u16, 1 => 800..1000u16].prop_map(|seconds| Op::Sleep { seconds }),
         3 => any::<u8>().prop_map(|conversation| Op::Leave { conversation }),
         3 => any::<u8>().prop_map(|conversation| Op::Cancel { conversation }),
-        2 => any::<u8>().prop_map(|listener| Op::Down { listener }),
-        3 => any::<u8>().prop_map(|listener| Op::Up { listener }),
+        5 => (any::<u8>(), prop::bool::weighted(0.4)).prop_map(|(listener, rests)| Op::Rest { listener, rests }),
         6 => any::<u8>().prop_map(|letter| Op::Redrive { letter }),
         1 => Just(Op::Drain),
     ]
@@ -194,8 +192,7 @@ impl Pair {
                     self.model.close(root);
                 }
             }
-            Op::Down { listener } => self.set_down(*listener, true),
-            Op::Up { listener } => self.set_down(*listener, false),
+            Op::Rest { listener, rests } => self.rest(*listener, *rests),
             Op::Redrive { letter } => self.redrive(*letter),
             Op::Drain => {
                 self.world.handle(0, Input::Drain);
@@ -205,12 +202,11 @@ impl Pair {
         self.settle();
     }
 
-    fn set_down(&mut self, listener: u8, down: bool) {
+    fn rest(&mut self, listener: u8, rests: bool) {
         let index = usize::from(listener) % self.model.plan.count();
         let listener = self.world.listener_id(&format!("l{index}"));
-        let input = if down { Input::ListenerDown { listener } } else { Input::ListenerUp { listener } };
-        self.world.handle(0, input);
-        self.model.down[index] = down;
+        self.world.handle(0, Input::ListenerRests { listener, rests });
+        self.model.rests[index] = rests;
     }
 
     fn inject(&mut self, bob: bool, conversation: Option<u8>, target: u8, ok: bool, deadline: Option<u8>) {
@@ -391,7 +387,7 @@ impl Pair {
     /// Lets everything end, and checks that every party got its messages.
     fn finish(mut self) {
         for listener in 0..self.model.plan.count() {
-            self.set_down(listener as u8, false);
+            self.rest(listener as u8, false);
         }
         self.settle();
         let mut rounds = 0;

@@ -17,7 +17,8 @@ pub(crate) struct Model {
     pub(crate) threads: Vec<Thread>,
     pub(crate) invocations: Vec<Invocation>,
     pub(crate) groups: Vec<Group>,
-    pub(crate) down: Vec<bool>,
+    /// The listeners that rest: none of their handlers starts or resumes.
+    pub(crate) rests: Vec<bool>,
     /// The messages that must leave, as `conversation/from: what [label]`.
     pub(crate) said: Vec<String>,
     pub(crate) closed: Vec<usize>,
@@ -164,14 +165,14 @@ pub(crate) enum End {
 
 impl Model {
     pub(crate) fn new(plan: Plan, now: Time) -> Self {
-        let down = vec![false; plan.count()];
+        let rests = vec![false; plan.count()];
         Self {
             plan,
             now,
             threads: Vec::new(),
             invocations: Vec::new(),
             groups: Vec::new(),
-            down,
+            rests,
             said: Vec::new(),
             closed: Vec::new(),
             cleared: Vec::new(),
@@ -836,7 +837,6 @@ impl Model {
 
     fn for_handler(&self, me: usize, what: &What) -> bool {
         match what {
-            _ if self.down[me] => false,
             What::Payload(_) => true,
             What::Fault(_) => self.plan.listeners[me].takes_faults,
             What::Fatal(_) => false,
@@ -856,10 +856,8 @@ impl Model {
             };
             let Some(thread) = next else { return };
             from = thread + 1;
-            let code = match self.threads[thread].mailbox.pop_front().expect("it ends by a message").what {
-                What::Payload(_) => "listener-failed",
-                What::Fault(code) | What::Fatal(code) => code,
-            };
+            let ended_by = self.threads[thread].mailbox.pop_front().expect("it ends by a message");
+            let (What::Fault(code) | What::Fatal(code)) = ended_by.what else { panic!("{ended_by:?} ends no thread") };
             self.fail(thread, code);
         }
     }

@@ -1,6 +1,7 @@
 //! Tests of actors, by the results of their handlers.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::fut::wrap_future;
 use actix::prelude::*;
@@ -9,6 +10,7 @@ use systole_core::vocab::{Fault, FaultCode};
 
 use super::{Bench, HERE, Seen, counted, obey, test};
 use crate::runtime::handler::delivery::Delivery;
+use crate::runtime::handler::host::REST;
 use crate::runtime::handler::response::{Response, none};
 use crate::runtime::handler::result::AtomicResponse;
 
@@ -248,20 +250,47 @@ fn panics_while_it_stops_and_of_its_own_tasks_hit_no_message() {
     });
 }
 
+/// A factory that fails but for the instances of these numbers.
+fn failing(good: &'static [usize]) -> (Arc<AtomicUsize>, impl Fn() -> Detaching + Send + Sync) {
+    counted(|n| {
+        assert!(good.contains(&n), "as told");
+        Detaching
+    })
+}
+
 #[test]
-fn a_listener_that_keeps_failing_goes_down_and_its_messages_fault_at_once() {
+fn messages_of_a_listener_that_rests_wait_and_only_those_that_are_cancelled_end() {
     test(async || {
-        let (made, factory) = counted(|n| {
-            assert!(n < 1, "as told");
-            Detaching
-        });
+        let (made, factory) = failing(&[0, 6]);
         let mut bench = Bench::of(factory);
+        tokio::time::pause();
         bench.send("panic");
         bench.send("now");
-        assert_eq!(bench.reports(3).await, [Seen::Panicked(0), Seen::Down, Seen::Discarded(1)]);
+        assert_eq!(bench.reports(3).await, [Seen::Panicked(0), Seen::Rests(true), Seen::Stalled(1, true)]);
         assert_eq!(made.load(Ordering::Relaxed), 6, "five restarts");
+        let cancelled = bench.send("now");
+        bench.abort(cancelled);
         bench.send("now");
-        assert_eq!(bench.reports(1).await, [Seen::Discarded(2)]);
+        assert_eq!(bench.settle().await, [Seen::Stalled(2, true), Seen::Aborted(2), Seen::Stalled(3, true)]);
+        tokio::time::sleep(REST).await;
+        let back = [Seen::Rests(false), Seen::Stalled(1, false), Seen::Stalled(3, false)];
+        assert_eq!(bench.reports(5).await, [&back[..], &[Seen::Said(1), Seen::Said(3)]].concat());
+    });
+}
+
+#[test]
+fn a_message_that_has_waited_is_given_up_if_the_factory_still_fails() {
+    test(async || {
+        let (made, factory) = failing(&[]);
+        let mut bench = Bench::of(factory);
+        tokio::time::pause();
+        bench.send("now");
+        assert_eq!(bench.reports(2).await, [Seen::Rests(true), Seen::Stalled(0, true)]);
+        tokio::time::sleep(REST).await;
+        let seen = bench.reports(4).await;
+        assert!(matches!(&seen[2], Seen::Failed(0, why) if why.contains("its factory panicked")), "{seen:?}");
+        assert_eq!(seen[3], Seen::Rests(true));
+        assert_eq!(made.load(Ordering::Relaxed), 12);
     });
 }
 
