@@ -9,9 +9,9 @@ use systole_core::inbox::payload::{
     Accept, ArtifactPayload, Brief, Cancel, Changed, Complete, Fail, Get, Input, InputRequired, List, Progress,
     Question, Reject, ResultPayload, Submit, Submitted, TaskPayload, Tasks,
 };
-use systole_core::inbox::{ArtifactPart, InboxChange, InboxError, InboxPrincipal, Submission, Task, TaskInbox, page};
+use systole_core::inbox::{ArtifactPart, InboxError, InboxPrincipal, Submission, Task, TaskAction, page};
 use systole_core::protocol::{Boot, Request};
-use systole_core::vocab::{Name, TaskId, Time};
+use systole_core::vocab::{Name, TaskId};
 
 use super::inboxes::Inboxes;
 use super::outbox::send;
@@ -39,11 +39,11 @@ impl<I: Inboxes> JobActor<I> {
         &self,
         delivery: &Delivery<T>,
         id: TaskId,
-        act: impl FnOnce(&mut TaskInbox, &InboxPrincipal, Time) -> Result<InboxChange, InboxError>,
+        action: TaskAction,
     ) -> ResponseFuture<Response> {
         let actor = InboxPrincipal::new(delivery.from().clone());
         let acted = self.shared.act(delivery.thread(), None, |inboxes, now| {
-            let (change, status) = inboxes.step(id, |inbox| act(inbox, &actor, now)).map_err(failure)?;
+            let (change, status) = inboxes.step(id, |inbox| inbox.apply(&actor, id, action, now)).map_err(failure)?;
             Ok((change, Changed { id, status }))
         });
         Box::pin(async move {
@@ -208,27 +208,28 @@ async fn wait<I: Inboxes>(
 }
 
 macro_rules! transitions {
-    ($($payload:ident: |$inbox:ident, $by:ident, $given:ident, $now:ident| $act:expr;)*) => {
+    ($($payload:ident: |$given:ident| $action:expr;)*) => {
         $(impl<I: Inboxes> Handler<Delivery<$payload>> for JobActor<I> {
             type Result = ResponseFuture<Response>;
 
             fn handle(&mut self, $given: Delivery<$payload>, _: &mut Context<Self>) -> Self::Result {
-                self.act(&$given, $given.id, |$inbox, $by, $now| $act)
+                let action = $action;
+                self.act(&$given, $given.id, action)
             }
         })*
     };
 }
 
 transitions! {
-    Accept: |inbox, by, given, now| inbox.accept(by, given.id, now);
-    Progress: |inbox, by, given, now| inbox.progress(by, given.id, given.percent, &given.text, now);
-    ArtifactPayload: |inbox, by, given, now| inbox.artifact(by, given.id, part(&given), now);
-    InputRequired: |inbox, by, given, now| inbox.input_required(by, given.id, &given.text, now);
-    Input: |inbox, by, given, now| inbox.answer(by, given.id, &given.text, now);
-    Complete: |inbox, by, given, now| inbox.complete(by, given.id, &given.text, now);
-    Fail: |inbox, by, given, now| inbox.fail(by, given.id, &given.text, now);
-    Reject: |inbox, by, given, now| inbox.reject(by, given.id, &given.text, now);
-    Cancel: |inbox, by, given, now| inbox.cancel(by, given.id, &given.text, now);
+    Accept: |given| TaskAction::Accept;
+    Progress: |given| TaskAction::Progress { percent: given.percent, text: given.text.clone() };
+    ArtifactPayload: |given| TaskAction::Artifact(part(&given));
+    InputRequired: |given| TaskAction::Ask(given.text.clone());
+    Input: |given| TaskAction::Answer(given.text.clone());
+    Complete: |given| TaskAction::Complete(given.text.clone());
+    Fail: |given| TaskAction::Fail(given.text.clone());
+    Reject: |given| TaskAction::Reject(given.text.clone());
+    Cancel: |given| TaskAction::Cancel(given.text.clone());
 }
 
 fn part(given: &ArtifactPayload) -> ArtifactPart {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use systole_core::inbox::payload::Submitted as Taken;
 use systole_core::inbox::{
-    ImportError, InboxChange, InboxError, InboxLimits, InboxPrincipal, JobError, Jobs, Status, Submission,
+    InboxChange, InboxError, InboxLimits, InboxPrincipal, JobError, Jobs, RecoverError, Status, Submission,
     SubmittedTask, TaskInbox,
 };
 use systole_core::journal::{Op, Recovered};
@@ -67,7 +67,7 @@ pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
     /// Writes the list of jobs for a journal, where it can change.
     fn directory(&self) -> Option<String>;
     /// Rebuilds the inboxes from the records of that listener; `None` if the journal has none.
-    fn recovered(&self, listener: &Name, recovered: &Recovered) -> Result<Option<Self>, ImportError>;
+    fn recovered(&self, listener: &Name, recovered: &Recovered) -> Result<Option<Self>, RecoverError>;
     /// Adds itself to the task board of its organism.
     fn enlist(shared: Arc<Shared<Self>>, board: &mut TaskBoard);
 }
@@ -125,7 +125,7 @@ impl Inboxes for TaskInbox {
         None
     }
 
-    fn recovered(&self, _: &Name, recovered: &Recovered) -> Result<Option<Self>, ImportError> {
+    fn recovered(&self, _: &Name, recovered: &Recovered) -> Result<Option<Self>, RecoverError> {
         let known = recovered.tasks.iter().any(|task| task.inbox == *self.job());
         known.then(|| self.taken_up(&recovered.tasks)).transpose()
     }
@@ -184,7 +184,7 @@ impl Inboxes for Jobs {
         Some(Self::directory(self))
     }
 
-    fn recovered(&self, listener: &Name, recovered: &Recovered) -> Result<Option<Self>, ImportError> {
+    fn recovered(&self, listener: &Name, recovered: &Recovered) -> Result<Option<Self>, RecoverError> {
         let Some(state) = recovered.states.iter().find(|state| state.listener == *listener) else { return Ok(None) };
         self.recover(&String::from_utf8_lossy(&state.blob), &recovered.tasks).map(Some)
     }

@@ -96,7 +96,7 @@ impl Job {
         Self::of(TaskInbox::named(name, owner))
     }
 
-    /// Makes a job from an inbox: one with other limits, or an exported one. Accepted tasks stay accepted
+    /// Makes a job from an inbox: one with other limits, or one from the records of a journal. Accepted tasks stay accepted
     /// ([`TaskInbox::release`] makes them pending again), and awaited tasks become detached, since no handler waits for
     /// them.
     pub fn of(mut inbox: TaskInbox) -> Self {
@@ -155,11 +155,6 @@ impl Job {
     /// Renders the pending tasks as Markdown for a model: see [`TaskInbox::render_pending_context`].
     pub fn render_pending_context(&self) -> String {
         self.read(TaskInbox::render_pending_context)
-    }
-
-    /// Exports the inbox as JSON: see [`TaskInbox::export`].
-    pub fn export(&self) -> String {
-        self.read(TaskInbox::export)
     }
 
     /// Returns the limits of the inbox.

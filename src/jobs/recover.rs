@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use systole_core::inbox::{InboxChange, InboxPrincipal, Task, TaskInbox};
+use systole_core::inbox::{InboxChange, InboxPrincipal, Task, TaskAction, TaskInbox};
 use systole_core::journal::{JournalError, JournalErrorKind, Owner, Recovered};
 use systole_core::vocab::{Name, Time};
 
@@ -59,7 +59,9 @@ fn cancel_orphans(inboxes: &mut impl Inboxes, listener: &Name, recovered: &Recov
     let mut change = InboxChange::default();
     for (id, submitter) in orphans {
         // The task is open and was submitted by that principal, so this succeeds.
-        let cancelled = inboxes.holding_mut(id).and_then(|inbox| inbox.cancel(&submitter, id, GONE, now));
+        let cancelled = inboxes
+            .holding_mut(id)
+            .and_then(|inbox| inbox.apply(&submitter, id, TaskAction::Cancel(GONE.to_owned()), now));
         change.append(cancelled.unwrap_or_default());
     }
     change

@@ -10,7 +10,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use systole_core::core::Failure;
 use systole_core::inbox::payload::ResultPayload;
-use systole_core::inbox::{InboxChange, InboxError, InboxPrincipal, InboxProblem, JobError, Task, TaskEvent};
+use systole_core::inbox::{
+    InboxChange, InboxError, InboxPrincipal, InboxProblem, JobError, Task, TaskAction, TaskEvent,
+};
 use systole_core::journal::{Op, StateRecord};
 use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
 use tokio::sync::{Notify, watch};
@@ -236,7 +238,9 @@ impl<I: Inboxes> Shared<I> {
         self.try_change(|inboxes| {
             let inbox = inboxes.holding_mut(id)?;
             match inbox.get(id)?.open_question() {
-                Some(exchange) if exchange.number == event => inbox.answer(submitter, id, text, now),
+                Some(exchange) if exchange.number == event => {
+                    inbox.apply(submitter, id, TaskAction::Answer(text.to_owned()), now)
+                }
                 _ => Ok(InboxChange::default()),
             }
         });

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use systole_core::core::Failure;
-use systole_core::inbox::InboxPrincipal;
 use systole_core::inbox::payload::ResultPayload;
+use systole_core::inbox::{InboxPrincipal, TaskAction};
 use systole_core::vocab::{Fault, FaultCode, TaskId};
 use tokio::sync::Notify;
 
@@ -73,7 +73,9 @@ impl<I: Inboxes> Drop for WaitGuard<I> {
         if last && !ends && self.waiter.ended.get().is_none() {
             let now = self.clock.now();
             // The task may have ended unnoticed.
-            self.shared.try_change(|inboxes| inboxes.holding_mut(self.id)?.cancel(&self.submitter, self.id, GONE, now));
+            self.shared.try_change(|inboxes| {
+                inboxes.holding_mut(self.id)?.apply(&self.submitter, self.id, TaskAction::Cancel(GONE.to_owned()), now)
+            });
         }
     }
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use systole_core::inbox::payload::{
     Accept, ArtifactPayload, Cancel, Complete, Fail, Input, InputRequired, Progress as Progressed, Reject,
 };
-use systole_core::inbox::{ArtifactPart, InboxChange, InboxError, InboxPrincipal, Status, TaskInbox};
-use systole_core::vocab::{TaskId, Time};
+use systole_core::inbox::{ArtifactPart, InboxError, Status, TaskAction};
+use systole_core::vocab::TaskId;
 use systole_xml::schema::Payload;
 
 use super::call::Call;
@@ -82,51 +82,29 @@ struct Artifact {
     last: bool,
 }
 
-/// A transition of a task: its inbox, its principal, its time.
-struct On<'a> {
-    inbox: &'a mut TaskInbox,
-    by: &'a InboxPrincipal,
-    id: TaskId,
-    now: Time,
-}
-
-type Done = Result<InboxChange, InboxError>;
-
 /// `POST /v1/tasks/{id}/...`: each with the payload that does the same in the pump, which the caller must be allowed to
 /// call.
 pub(super) fn transitions() -> [Call; 9] {
     [
-        act::<Accept, Nothing>("/v1/tasks/{id}/accept", "Accept a pending task.", |on, _| {
-            on.inbox.accept(on.by, on.id, on.now)
+        act::<Accept, Nothing>("/v1/tasks/{id}/accept", "Accept a pending task.", |_| TaskAction::Accept),
+        act::<Progressed, Progress>("/v1/tasks/{id}/progress", "Report progress of a task.", |said| {
+            TaskAction::Progress { percent: said.percent, text: said.text }
         }),
-        act::<Progressed, Progress>("/v1/tasks/{id}/progress", "Report progress of a task.", |on, said| {
-            on.inbox.progress(on.by, on.id, said.percent, &said.text, on.now)
+        act::<ArtifactPayload, Artifact>("/v1/tasks/{id}/artifact", "Add a piece of the result.", |said| {
+            let Artifact { name, text, append, last } = said;
+            TaskAction::Artifact(ArtifactPart { name, text, append, last })
         }),
-        act::<ArtifactPayload, Artifact>("/v1/tasks/{id}/artifact", "Add a piece of the result.", artifact),
-        act::<InputRequired, Text>("/v1/tasks/{id}/input-required", "Ask the submitter for input.", |on, said| {
-            on.inbox.input_required(on.by, on.id, &said.text, on.now)
+        act::<InputRequired, Text>("/v1/tasks/{id}/input-required", "Ask the submitter for input.", |said| {
+            TaskAction::Ask(said.text)
         }),
-        act::<Input, Text>("/v1/tasks/{id}/input", "Give the input that the owner asked for.", |on, said| {
-            on.inbox.answer(on.by, on.id, &said.text, on.now)
+        act::<Input, Text>("/v1/tasks/{id}/input", "Give the input that the owner asked for.", |said| {
+            TaskAction::Answer(said.text)
         }),
-        act::<Complete, Word>("/v1/tasks/{id}/complete", "Complete a task.", |on, said| {
-            on.inbox.complete(on.by, on.id, &said.text, on.now)
-        }),
-        act::<Fail, Text>("/v1/tasks/{id}/fail", "Fail a task.", |on, said| {
-            on.inbox.fail(on.by, on.id, &said.text, on.now)
-        }),
-        act::<Reject, Text>("/v1/tasks/{id}/reject", "Reject a pending task.", |on, said| {
-            on.inbox.reject(on.by, on.id, &said.text, on.now)
-        }),
-        act::<Cancel, Word>("/v1/tasks/{id}/cancel", "Cancel a task.", |on, said| {
-            on.inbox.cancel(on.by, on.id, &said.text, on.now)
-        }),
+        act::<Complete, Word>("/v1/tasks/{id}/complete", "Complete a task.", |said| TaskAction::Complete(said.text)),
+        act::<Fail, Text>("/v1/tasks/{id}/fail", "Fail a task.", |said| TaskAction::Fail(said.text)),
+        act::<Reject, Text>("/v1/tasks/{id}/reject", "Reject a pending task.", |said| TaskAction::Reject(said.text)),
+        act::<Cancel, Word>("/v1/tasks/{id}/cancel", "Cancel a task.", |said| TaskAction::Cancel(said.text)),
     ]
-}
-
-fn artifact(on: On<'_>, said: Artifact) -> Done {
-    let Artifact { name, text, append, last } = said;
-    on.inbox.artifact(on.by, on.id, ArtifactPart { name, text, append, last }, on.now)
 }
 
 /// The present state of a task.
@@ -140,7 +118,7 @@ struct ChangedTask {
 fn act<P: Payload, T: DeserializeOwned + JsonSchema + Send + 'static>(
     path: &'static str,
     summary: &'static str,
-    act: fn(On<'_>, T) -> Done,
+    action: fn(T) -> TaskAction,
 ) -> Call {
     let handler = async move |resource: ResourceRequest| {
         let ResourceRequest { app, caller, name: id, request } = resource.plain()?;
@@ -153,7 +131,7 @@ fn act<P: Payload, T: DeserializeOwned + JsonSchema + Send + 'static>(
             if !inbox.get(id).is_ok_and(|task| caller.sees(inbox, task)) {
                 return Err(InboxError::Unknown { id });
             }
-            act(On { inbox, by: &by, id, now }, said)
+            inbox.apply(&by, id, action(said), now)
         });
         let acted = acted.await?;
         Ok::<_, Problem>(view::document(StatusCode::OK, &ChangedTask { id: view::Id::of(&id), status: acted }))

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use systole::actor::*;
 use systole::inbox::payload::{Accept, Changed, Complete, Submit};
-use systole::inbox::{Status, TaskEventKind};
+use systole::inbox::{Status, TaskAction, TaskEventKind};
 use systole::jobs::Job;
 use systole::journal::{FailingJournal, Journal as _, MemoryJournal};
 use systole::prelude::*;
@@ -46,7 +46,7 @@ impl Handler<Delivery<Work>> for Clerk {
         let done = self.0.act(work.thread(), Some(state.into()), |inbox, now| {
             let owner = inbox.owner().unwrap().clone();
             let first = inbox.pending().next().map_or_else(|| super::id(0), |task| task.id);
-            inbox.complete(&owner, first, "Done.", now)
+            inbox.apply(&owner, first, TaskAction::Complete("Done.".into()), now)
         });
         let job = self.0.clone();
         Box::pin(async move {

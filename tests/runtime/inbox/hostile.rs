@@ -24,7 +24,7 @@ fn limits() -> InboxLimits {
 fn limited() -> TaskInbox {
     let mut inbox = inbox().with_limits(limits());
     let _ = inbox.submit(&writer(), Submission::new("drafts", "Read."), id(1), at(1)).unwrap();
-    let _ = inbox.accept(&owner(), id(1), at(1)).unwrap();
+    let _ = inbox.apply(&owner(), id(1), TaskAction::Accept, at(1)).unwrap();
     inbox
 }
 
@@ -50,10 +50,27 @@ fn names_and_texts_that_say_nothing_are_refused() {
     }
     let empty = |field| InboxError::Empty { field };
     let part = ArtifactPart::default();
-    assert_eq!(refused(&mut inbox, |i| i.fail(&owner(), id(1), "", at(2))), empty(Field::Reason));
-    assert_eq!(refused(&mut inbox, |i| i.progress(&owner(), id(1), None, " ", at(2))), empty(Field::Progress));
-    assert_eq!(refused(&mut inbox, |i| i.input_required(&owner(), id(1), "", at(2))), empty(Field::Question));
-    assert_eq!(refused(&mut inbox, |i| i.artifact(&owner(), id(1), part, at(2))), empty(Field::ArtifactName));
+    assert_eq!(
+        refused(&mut inbox, |i| i.apply(&owner(), id(1), TaskAction::Fail("".into()), at(2))),
+        empty(Field::Reason)
+    );
+    assert_eq!(
+        refused(&mut inbox, |i| i.apply(
+            &owner(),
+            id(1),
+            TaskAction::Progress { percent: None, text: " ".into() },
+            at(2)
+        )),
+        empty(Field::Progress)
+    );
+    assert_eq!(
+        refused(&mut inbox, |i| i.apply(&owner(), id(1), TaskAction::Ask("".into()), at(2))),
+        empty(Field::Question)
+    );
+    assert_eq!(
+        refused(&mut inbox, |i| i.apply(&owner(), id(1), TaskAction::Artifact(part), at(2))),
+        empty(Field::ArtifactName)
+    );
 }
 
 #[test]
@@ -66,7 +83,8 @@ fn characters_that_xml_cannot_carry_are_refused_with_their_place() {
     let submission = Submission { context, ..Submission::new("drafts", "Read.") };
     let error = refused(&mut inbox, |inbox| inbox.submit(&writer(), submission, id(2), at(2)));
     assert_eq!(error, InboxError::Character { field: Field::ContextValue, character: '\u{FFFF}', at: 0 });
-    let error = refused(&mut inbox, |inbox| inbox.complete(&owner(), id(1), "a\u{1b}[2J", at(2)));
+    let error =
+        refused(&mut inbox, |inbox| inbox.apply(&owner(), id(1), TaskAction::Complete("a\u{1b}[2J".into()), at(2)));
     assert_eq!(error, InboxError::Character { field: Field::Result, character: '\u{1b}', at: 1 });
 }
 
@@ -97,30 +115,42 @@ fn every_limit_is_an_error_of_its_own() {
     let mut is = |expected, act: &dyn Fn(&mut TaskInbox) -> Result<InboxChange, InboxError>| {
         assert_eq!(refused(&mut inbox, act), expected);
     };
-    is(long(Field::Result, 21, 20), &|i| i.complete(&owner(), id(1), &words, at(2)));
-    is(long(Field::Reason, 21, 20), &|i| i.cancel(&writer(), id(1), &words, at(2)));
-    is(long(Field::Progress, 21, 20), &|i| i.progress(&owner(), id(1), Some(1), &words, at(2)));
-    is(InboxProblem::Percent { percent: 101 }.into(), &|i| i.progress(&owner(), id(1), Some(101), "", at(2)));
-    is(long(Field::Question, 21, 20), &|i| i.input_required(&owner(), id(1), &words, at(2)));
-    is(long(Field::Artifact, 21, 20), &|i| i.artifact(&owner(), id(1), part("a", &words), at(2)));
-    is(long(Field::Artifact, 22, 20), &|i| i.artifact(&owner(), id(1), part("ab", &words[1..]), at(2)));
+    is(long(Field::Result, 21, 20), &|i| i.apply(&owner(), id(1), TaskAction::Complete(words.clone()), at(2)));
+    is(long(Field::Reason, 21, 20), &|i| i.apply(&writer(), id(1), TaskAction::Cancel(words.clone()), at(2)));
+    is(long(Field::Progress, 21, 20), &|i| {
+        i.apply(&owner(), id(1), TaskAction::Progress { percent: Some(1), text: words.clone() }, at(2))
+    });
+    is(InboxProblem::Percent { percent: 101 }.into(), &|i| {
+        i.apply(&owner(), id(1), TaskAction::Progress { percent: Some(101), text: "".into() }, at(2))
+    });
+    is(long(Field::Question, 21, 20), &|i| i.apply(&owner(), id(1), TaskAction::Ask(words.clone()), at(2)));
+    is(long(Field::Artifact, 21, 20), &|i| i.apply(&owner(), id(1), TaskAction::Artifact(part("a", &words)), at(2)));
+    is(long(Field::Artifact, 22, 20), &|i| {
+        i.apply(&owner(), id(1), TaskAction::Artifact(part("ab", &words[1..])), at(2))
+    });
     let append = ArtifactPart { append: true, ..part("a", "x") };
-    is(InboxProblem::NoArtifact { name: "a".into() }.into(), &|i| i.artifact(&owner(), id(1), append.clone(), at(2)));
+    is(InboxProblem::NoArtifact { name: "a".into() }.into(), &|i| {
+        i.apply(&owner(), id(1), TaskAction::Artifact(append.clone()), at(2))
+    });
     for name in ["a", "b"] {
-        let _ = inbox.artifact(&owner(), id(1), ArtifactPart { last: true, ..part(name, "x") }, at(2)).unwrap();
+        let _ = inbox
+            .apply(&owner(), id(1), TaskAction::Artifact(ArtifactPart { last: true, ..part(name, "x") }), at(2))
+            .unwrap();
     }
     let mut is = |expected, act: &dyn Fn(&mut TaskInbox) -> Result<InboxChange, InboxError>| {
         assert_eq!(refused(&mut inbox, act), expected);
     };
     let ended = InboxProblem::ArtifactEnded { name: "a".into() };
-    is(ended.into(), &|i| i.artifact(&owner(), id(1), append.clone(), at(3)));
+    is(ended.into(), &|i| i.apply(&owner(), id(1), TaskAction::Artifact(append.clone()), at(3)));
     let many = |field| InboxError::TooMany { field, limit: if field == Field::Artifact { 2 } else { 1 } };
-    is(many(Field::Artifact), &|i| i.artifact(&owner(), id(1), part("c", ""), at(3)));
-    let _ = inbox.input_required(&owner(), id(1), "which one of them?", at(3)).unwrap();
-    let _ = inbox.answer(&writer(), id(1), "this one, I guess!", at(3)).unwrap();
-    let error = refused(&mut inbox, |i| i.input_required(&owner(), id(1), "sure?", at(3)));
+    is(many(Field::Artifact), &|i| i.apply(&owner(), id(1), TaskAction::Artifact(part("c", "")), at(3)));
+    let _ = inbox.apply(&owner(), id(1), TaskAction::Ask("which one of them?".into()), at(3)).unwrap();
+    let _ = inbox.apply(&writer(), id(1), TaskAction::Answer("this one, I guess!".into()), at(3)).unwrap();
+    let error = refused(&mut inbox, |i| i.apply(&owner(), id(1), TaskAction::Ask("sure?".into()), at(3)));
     assert_eq!(error, many(Field::Question));
-    let error = refused(&mut inbox, |i| i.progress(&owner(), id(1), None, "as good as done!", at(3)));
+    let error = refused(&mut inbox, |i| {
+        i.apply(&owner(), id(1), TaskAction::Progress { percent: None, text: "as good as done!".into() }, at(3))
+    });
     assert_eq!(error, long(Field::Task, 5 + 4 + 36 + 16, 60), "all of it together");
 }
 
@@ -133,7 +163,7 @@ fn a_full_inbox_refuses_and_a_task_that_ends_makes_room() {
     }
     let error = refused(&mut inbox, |inbox| inbox.submit(&writer(), task("Read."), id(4), at(3)));
     assert_eq!(error, InboxError::Full { open: 4, limit: 3, bytes: 20, limit_bytes: 100 });
-    let _ = inbox.complete(&owner(), id(2), "", at(4)).unwrap();
+    let _ = inbox.apply(&owner(), id(2), TaskAction::Complete("".into()), at(4)).unwrap();
     let _ = inbox.submit(&writer(), task("Read."), id(4), at(5)).unwrap();
 
     let mut inbox = self::inbox().with_limits(InboxLimits { bytes: 30, ..limits() });
@@ -141,7 +171,7 @@ fn a_full_inbox_refuses_and_a_task_that_ends_makes_room() {
     let _ = inbox.submit(&writer(), task("0123456789"), id(2), at(1)).unwrap();
     let error = refused(&mut inbox, |inbox| inbox.submit(&writer(), task("01234567890"), id(3), at(1)));
     assert_eq!(error, InboxError::Full { open: 3, limit: 3, bytes: 31, limit_bytes: 30 });
-    let _ = inbox.complete(&owner(), id(1), "0123456789", at(2)).unwrap();
+    let _ = inbox.apply(&owner(), id(1), TaskAction::Complete("0123456789".into()), at(2)).unwrap();
     let change = inbox.submit(&writer(), task("01234567890"), id(3), at(3)).unwrap().change;
     assert_eq!(change.removed.len(), 1, "what has ended goes first");
     assert!(inbox.get(id(1)).is_err());

@@ -39,7 +39,7 @@ fn a_name_is_replaced_by_its_owner_only_and_what_was_accepted_is_pending_again()
     let name = "reviews".parse().unwrap();
     let _ = jobs.register(&owner(), card("reviews", &["read"]), at(1)).unwrap();
     let _ = jobs.submit(&writer(), "reviews", task(), id(1), at(1)).unwrap();
-    let _ = jobs.inbox_mut(&name).unwrap().accept(&owner(), id(1), at(2)).unwrap();
+    let _ = jobs.inbox_mut(&name).unwrap().apply(&owner(), id(1), TaskAction::Accept, at(2)).unwrap();
     let error = jobs.register(&who("stranger"), card("reviews", &[]), at(3)).unwrap_err();
     assert_eq!(error, JobError::Taken { job: name.clone(), actor: who("stranger") });
     assert_eq!(jobs.inbox(&name).unwrap().get(id(1)).unwrap().status, Status::Accepted);
@@ -60,15 +60,15 @@ fn a_removed_job_leaves_its_open_tasks_to_its_owner() {
         let _ = jobs.submit(&writer(), "reviews", task(), id(number), at(1)).unwrap();
     }
     let inbox = jobs.inbox_mut(&name).unwrap();
-    let _ = inbox.accept(&owner(), id(1), at(2)).unwrap();
-    let _ = inbox.complete(&owner(), id(2), "", at(2)).unwrap();
+    let _ = inbox.apply(&owner(), id(1), TaskAction::Accept, at(2)).unwrap();
+    let _ = inbox.apply(&owner(), id(2), TaskAction::Complete("".into()), at(2)).unwrap();
     let error = jobs.remove(&writer(), &name, at(3)).unwrap_err();
     assert_eq!(error, JobError::Unknown { job: name.clone() }, "to others it is not there");
     assert_eq!(kinds(&jobs.remove(&owner(), &name, at(3)).unwrap()), [TaskEventKind::Released]);
     assert_eq!(jobs.remove(&owner(), &name, at(3)).unwrap_err(), JobError::Unknown { job: name.clone() });
     let inbox = jobs.inbox_mut(&name).unwrap();
     assert_eq!(inbox.get(id(1)).unwrap().status, Status::Pending);
-    let error = inbox.accept(&owner(), id(1), at(3)).unwrap_err();
+    let error = inbox.apply(&owner(), id(1), TaskAction::Accept, at(3)).unwrap_err();
     assert_eq!(
         error,
         InboxError::NotOwner { actor: owner(), transition: Transition::Accept },
@@ -76,7 +76,7 @@ fn a_removed_job_leaves_its_open_tasks_to_its_owner() {
     );
     assert!(jobs.register(&who("stranger"), card("reviews", &[]), at(4)).is_err(), "its tasks aren't the stranger's");
     let _ = jobs.register(&owner(), card("reviews", &[]), at(5)).unwrap();
-    let _ = jobs.inbox_mut(&name).unwrap().complete(&owner(), id(1), "", at(6)).unwrap();
+    let _ = jobs.inbox_mut(&name).unwrap().apply(&owner(), id(1), TaskAction::Complete("".into()), at(6)).unwrap();
     let change = jobs.remove(&owner(), &name, at(7)).unwrap();
     assert_eq!(change.removed.len(), 2);
     assert_eq!(jobs.ops(&change).len(), 2);
@@ -131,7 +131,7 @@ fn what_a_registry_refuses_leaves_it_as_it_was() {
 }
 
 /// Recovers a registry from its own directory and operations, after those changes.
-fn recovered(jobs: &Jobs, changes: &[InboxChange]) -> Result<Jobs, ImportError> {
+fn recovered(jobs: &Jobs, changes: &[InboxChange]) -> Result<Jobs, RecoverError> {
     let ops = changes.iter().flat_map(|change| jobs.ops(change));
     let records: Vec<_> = ops.filter_map(|op| if let Op::Task(task) = op { Some(task) } else { None }).collect();
     Jobs::new(Absent::Keep).recover(&jobs.directory(), &records)
@@ -150,7 +150,7 @@ fn a_registry_comes_back_from_its_directory_and_its_records() {
     let mut again = recovered(&jobs, &changes).unwrap();
     assert_eq!(again.directory(), jobs.directory());
     for job in ["reviews", "later", "gone"].map(|job| job.parse().unwrap()) {
-        assert_eq!(again.inbox(&job).unwrap().export(), jobs.inbox(&job).unwrap().export(), "{job}");
+        assert_eq!(records(again.inbox(&job).unwrap()), records(jobs.inbox(&job).unwrap()), "{job}");
     }
     let stranger = again.register(&writer(), card("gone", &[]), at(4)).unwrap_err();
     assert!(matches!(stranger, JobError::Taken { .. }), "the name waits for its owner: {stranger}");

@@ -46,15 +46,17 @@ pub(crate) fn act(
 ) -> Result<InboxChange, InboxError> {
     let part = || ArtifactPart { name: "report".into(), text: "a part".into(), ..ArtifactPart::default() };
     match act {
-        Transition::Accept => inbox.accept(actor, task, now),
-        Transition::Progress => inbox.progress(actor, task, Some(50), "half", now),
-        Transition::Artifact => inbox.artifact(actor, task, part(), now),
-        Transition::Ask => inbox.input_required(actor, task, "which one?", now),
-        Transition::Answer => inbox.answer(actor, task, "the first", now),
-        Transition::Complete => inbox.complete(actor, task, "done", now),
-        Transition::Fail => inbox.fail(actor, task, "no", now),
-        Transition::Reject => inbox.reject(actor, task, "not mine", now),
-        Transition::Cancel => inbox.cancel(actor, task, "", now),
+        Transition::Accept => inbox.apply(actor, task, TaskAction::Accept, now),
+        Transition::Progress => {
+            inbox.apply(actor, task, TaskAction::Progress { percent: Some(50), text: "half".into() }, now)
+        }
+        Transition::Artifact => inbox.apply(actor, task, TaskAction::Artifact(part()), now),
+        Transition::Ask => inbox.apply(actor, task, TaskAction::Ask("which one?".into()), now),
+        Transition::Answer => inbox.apply(actor, task, TaskAction::Answer("the first".into()), now),
+        Transition::Complete => inbox.apply(actor, task, TaskAction::Complete("done".into()), now),
+        Transition::Fail => inbox.apply(actor, task, TaskAction::Fail("no".into()), now),
+        Transition::Reject => inbox.apply(actor, task, TaskAction::Reject("not mine".into()), now),
+        Transition::Cancel => inbox.apply(actor, task, TaskAction::Cancel(String::new()), now),
         Transition::Release => Ok(inbox.release(now)),
     }
 }
@@ -157,14 +159,16 @@ fn a_whole_life_has_each_event_once_and_in_order() {
     let submitted = inbox.submit(&writer(), Submission::new("drafts", "Read."), id(1), at(1)).unwrap();
     let mut events = submitted.change.events;
     let mut more = |change: InboxChange| events.extend(change.events);
-    more(inbox.accept(&owner(), id(1), at(2)).unwrap());
-    more(inbox.progress(&owner(), id(1), Some(10), "begun", at(3)).unwrap());
-    more(inbox.input_required(&owner(), id(1), "British or American?", at(4)).unwrap());
-    more(inbox.answer(&writer(), id(1), "British", at(5)).unwrap());
+    more(inbox.apply(&owner(), id(1), TaskAction::Accept, at(2)).unwrap());
+    more(
+        inbox.apply(&owner(), id(1), TaskAction::Progress { percent: Some(10), text: "begun".into() }, at(3)).unwrap(),
+    );
+    more(inbox.apply(&owner(), id(1), TaskAction::Ask("British or American?".into()), at(4)).unwrap());
+    more(inbox.apply(&writer(), id(1), TaskAction::Answer("British".into()), at(5)).unwrap());
     let part = |text: &str, append, last| ArtifactPart { name: "notes".into(), text: text.into(), append, last };
-    more(inbox.artifact(&owner(), id(1), part("one ", false, false), at(6)).unwrap());
-    more(inbox.artifact(&owner(), id(1), part("two", true, true), at(7)).unwrap());
-    more(inbox.complete(&owner(), id(1), "Two typos.", at(8)).unwrap());
+    more(inbox.apply(&owner(), id(1), TaskAction::Artifact(part("one ", false, false)), at(6)).unwrap());
+    more(inbox.apply(&owner(), id(1), TaskAction::Artifact(part("two", true, true)), at(7)).unwrap());
+    more(inbox.apply(&owner(), id(1), TaskAction::Complete("Two typos.".into()), at(8)).unwrap());
     let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
     let expected =
         ["submitted", "routed", "accepted", "progress", "input-required", "input", "artifact", "artifact", "completed"];
@@ -188,7 +192,7 @@ fn two_racing_completions_have_one_winner() {
             let (inbox, start) = (inbox.clone(), start.clone());
             std::thread::spawn(move || {
                 start.wait();
-                inbox.lock().unwrap().complete(&owner(), id(1), result, at(3))
+                inbox.lock().unwrap().apply(&owner(), id(1), TaskAction::Complete(result.into()), at(3))
             })
         });
         let outcomes = racers.map(|racer| racer.join().unwrap());
@@ -211,10 +215,10 @@ fn pending_tasks_stand_in_order_of_arrival_also_after_a_release() {
     for number in [5, 3, 9, 1] {
         submit(&mut inbox, number);
     }
-    let _ = inbox.accept(&owner(), id(3), at(2)).unwrap();
-    let _ = inbox.accept(&owner(), id(1), at(2)).unwrap();
-    let _ = inbox.input_required(&owner(), id(1), "?", at(2)).unwrap();
-    let _ = inbox.progress(&owner(), id(3), None, "begun", at(2)).unwrap();
+    let _ = inbox.apply(&owner(), id(3), TaskAction::Accept, at(2)).unwrap();
+    let _ = inbox.apply(&owner(), id(1), TaskAction::Accept, at(2)).unwrap();
+    let _ = inbox.apply(&owner(), id(1), TaskAction::Ask("?".into()), at(2)).unwrap();
+    let _ = inbox.apply(&owner(), id(3), TaskAction::Progress { percent: None, text: "begun".into() }, at(2)).unwrap();
     let pending = |inbox: &TaskInbox| inbox.pending().map(|task| task.id).collect::<Vec<_>>();
     assert_eq!(pending(&inbox), [id(5), id(9)]);
     let change = inbox.release(at(3));
@@ -223,7 +227,7 @@ fn pending_tasks_stand_in_order_of_arrival_also_after_a_release() {
     let task = inbox.get(id(3)).unwrap();
     assert_eq!((task.attempts, &task.progress), (1, &None));
     assert_eq!(inbox.get(id(1)).unwrap().questions, [], "nobody asks any more");
-    let _ = inbox.accept(&owner(), id(3), at(4)).unwrap();
+    let _ = inbox.apply(&owner(), id(3), TaskAction::Accept, at(4)).unwrap();
     assert_eq!(inbox.get(id(3)).unwrap().attempts, 2);
 }
 
@@ -234,8 +238,8 @@ fn deadlines_fail_what_is_open() {
     for (number, deadline) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
         let _ = inbox.submit(&writer(), until(deadline), id(number), at(1)).unwrap();
     }
-    let _ = inbox.accept(&owner(), id(2), at(2)).unwrap();
-    let _ = inbox.complete(&owner(), id(4), "", at(2)).unwrap();
+    let _ = inbox.apply(&owner(), id(2), TaskAction::Accept, at(2)).unwrap();
+    let _ = inbox.apply(&owner(), id(4), TaskAction::Complete("".into()), at(2)).unwrap();
     assert_eq!(inbox.next_deadline(), Some(at(10)));
     assert!(inbox.expire(at(9)).is_empty());
     let change = inbox.expire(at(20));
@@ -259,7 +263,7 @@ fn a_key_gives_the_same_task_for_the_same_body_only() {
     let error = refused(&mut inbox, |inbox| inbox.submit(&writer(), keyed("Write."), id(3), at(3)));
     assert_eq!(error, InboxError::KeyTaken { key: "k".into(), id: id(1) });
     assert!(inbox.submit(&who("other"), keyed("Write."), id(4), at(3)).unwrap().new, "keys are each submitter's own");
-    let _ = inbox.complete(&owner(), id(1), "", at(4)).unwrap();
+    let _ = inbox.apply(&owner(), id(1), TaskAction::Complete("".into()), at(4)).unwrap();
     assert_eq!(inbox.submit(&writer(), keyed("Read."), id(5), at(5)).unwrap().id, id(1), "also after it ended");
     // A replayed submission has the same id.
     let replayed = inbox.submit(&writer(), keyed("Read."), id(1), at(6)).unwrap();
@@ -273,7 +277,7 @@ fn ended_tasks_are_known_within_a_bound() {
     let mut inbox = inbox().with_limits(InboxLimits { ended: 2, ..InboxLimits::default() });
     for number in 1..=4 {
         submit(&mut inbox, number);
-        let _ = inbox.complete(&owner(), id(number), "", at(number as u64)).unwrap();
+        let _ = inbox.apply(&owner(), id(number), TaskAction::Complete("".into()), at(number as u64)).unwrap();
     }
     assert!(inbox.get(id(2)).is_ok(), "what has ended goes when the next task comes");
     let change = inbox.submit(&writer(), Submission::new("drafts", "Next."), id(5), at(9)).unwrap().change;
@@ -289,11 +293,13 @@ fn a_key_is_known_for_its_time_however_many_tasks_come_meanwhile() {
     let keyed = |number: u128| Submission { key: Some(format!("key {number}")), ..Submission::new("drafts", "Read.") };
     for number in 1..=1500 {
         let _ = inbox.submit(&writer(), keyed(number), id(number), hour(1)).unwrap();
-        let _ = inbox.complete(&owner(), id(number), &"x".repeat(1000), hour(1)).unwrap();
+        let _ = inbox.apply(&owner(), id(number), TaskAction::Complete("x".repeat(1000)), hour(1)).unwrap();
     }
     let again =
         |inbox: &mut TaskInbox, number: u128, now| inbox.submit(&writer(), keyed(number), id(2000 + number), now);
-    for mut inbox in [inbox.clone(), TaskInbox::import(&inbox.export(), InboxLimits::default()).unwrap()] {
+    for mut inbox in
+        [inbox.clone(), TaskInbox::recover("reviews", owner(), InboxLimits::default(), &records(&inbox)).unwrap()]
+    {
         assert!(inbox.tasks().count() <= 1025, "the results of the oldest are forgotten");
         for number in [1, 2, 1500] {
             let known = again(&mut inbox, number, hour(24)).unwrap();
@@ -321,7 +327,7 @@ fn keys_that_have_no_room_are_refused_before_they_are_taken() {
             Ok(_) => taken += 1,
             Err(error) => break error,
         }
-        let _ = inbox.complete(&owner(), id(taken), "", at(1)).unwrap();
+        let _ = inbox.apply(&owner(), id(taken), TaskAction::Complete("".into()), at(1)).unwrap();
         assert!(taken < 100, "each key counts as 1 KiB");
     };
     assert!(matches!(error, InboxError::Full { .. }), "{error}");
@@ -337,10 +343,10 @@ fn what_comes_of_a_detached_task_is_owed_until_it_was_told() {
     let _ = inbox.submit(&writer(), detached(false), id(1), at(1)).unwrap();
     let _ = inbox.submit(&writer(), detached(true), id(2), at(1)).unwrap();
     for task in [id(1), id(2)] {
-        let _ = inbox.accept(&owner(), task, at(2)).unwrap();
-        let _ = inbox.progress(&owner(), task, Some(1), "", at(3)).unwrap();
-        let _ = inbox.input_required(&owner(), task, "?", at(4)).unwrap();
-        let _ = inbox.fail(&owner(), task, "nobody answers", at(5)).unwrap();
+        let _ = inbox.apply(&owner(), task, TaskAction::Accept, at(2)).unwrap();
+        let _ = inbox.apply(&owner(), task, TaskAction::Progress { percent: Some(1), text: "".into() }, at(3)).unwrap();
+        let _ = inbox.apply(&owner(), task, TaskAction::Ask("?".into()), at(4)).unwrap();
+        let _ = inbox.apply(&owner(), task, TaskAction::Fail("nobody answers".into()), at(5)).unwrap();
     }
     let outbox = |inbox: &TaskInbox, task| {
         inbox.get(task).unwrap().outbox.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>().join(" ")

@@ -1,19 +1,20 @@
 //! The task inbox: submissions, transitions, durability, and its rendering for a model.
 
 mod durable;
-mod export;
 mod hostile;
 mod jobs;
 mod lifecycle;
 mod model;
 mod payloads;
 mod pump;
+mod records;
 mod registry;
 mod render;
 mod told;
 
 use systole::inbox::{InboxChange, InboxError, InboxPrincipal, Submission, TaskEventKind, TaskInbox};
 use systole::vocab::{TaskId, Time};
+use systole_core::journal::{Op, TaskRecord};
 use uuid::Uuid;
 
 fn who(name: &str) -> InboxPrincipal {
@@ -55,8 +56,17 @@ fn refused<T: std::fmt::Debug>(
     inbox: &mut TaskInbox,
     act: impl FnOnce(&mut TaskInbox) -> Result<T, InboxError>,
 ) -> InboxError {
-    let before = inbox.export();
+    let before = records(inbox);
     let error = act(inbox).unwrap_err();
-    assert_eq!(inbox.export(), before, "{error}");
+    assert_eq!(records(inbox), before, "{error}");
     error
+}
+
+/// All that a journal has of an inbox.
+fn records(inbox: &TaskInbox) -> Vec<TaskRecord> {
+    let record = |op| match op {
+        Op::Task(record) => record,
+        other => panic!("{other:?} is no task"),
+    };
+    inbox.ops(&inbox.all()).into_iter().map(record).collect()
 }

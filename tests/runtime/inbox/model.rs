@@ -33,7 +33,7 @@ enum Op {
     Transition { by: usize, transition: usize, task: usize },
     Expire,
     Acknowledge { task: usize },
-    Restart { by_journal: bool },
+    Restart,
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -43,7 +43,7 @@ fn op() -> impl Strategy<Value = Op> {
         9 => (0..4usize, 0..Transition::ALL.len(), 0..6usize).prop_map(|(by, transition, task)| Op::Transition { by, transition, task }),
         1 => Just(Op::Expire),
         1 => (0..6usize).prop_map(|task| Op::Acknowledge { task }),
-        1 => any::<bool>().prop_map(|by_journal| Op::Restart { by_journal }),
+        1 => Just(Op::Restart),
     ]
 }
 
@@ -204,7 +204,7 @@ proptest! {
         let (mut tasks, mut heard): (Vec<Known>, Vec<TaskEvent>) = (Vec::new(), Vec::new());
         for (clock, op) in (1u64..).zip(ops) {
             let now = at(clock);
-            let before = inbox.export();
+            let before = records(&inbox);
             let target = |tasks: &[Known], task: usize| tasks.get(task).map_or(id(0), |known| known.id);
             let outcome = match op {
                 Op::Submit { by, key, body, detached, deadline } => {
@@ -262,13 +262,9 @@ proptest! {
                     known.into_iter().for_each(|known| known.waiting = 0);
                     inbox.acknowledge(task, u32::MAX)
                 }
-                Op::Restart { by_journal } => {
-                    inbox = if by_journal {
-                        let recovered = journal.recover().unwrap();
-                        TaskInbox::recover("reviews", owner(), LIMITS, &recovered.tasks).unwrap()
-                    } else {
-                        TaskInbox::import(&before, LIMITS).unwrap()
-                    };
+                Op::Restart => {
+                    let recovered = journal.recover().unwrap();
+                    inbox = TaskInbox::recover("reviews", owner(), LIMITS, &recovered.tasks).unwrap();
                     Ok(InboxChange::default())
                 }
             };
@@ -277,7 +273,7 @@ proptest! {
                     journal.append(&[Step { ops: inbox.ops(&change), at: now }]).unwrap();
                     heard.extend(change.events);
                 }
-                Err(_) => assert_eq!(inbox.export(), before, "a refusal changes nothing"),
+                Err(_) => assert_eq!(records(&inbox), before, "a refusal changes nothing"),
             }
             agree(&inbox, &tasks, &heard);
         }

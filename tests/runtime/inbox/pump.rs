@@ -236,12 +236,12 @@ fn a_task_is_an_open_child_until_it_ends() {
 fn what_may_not_be_is_a_fault_and_changes_nothing() {
     let office = office(|_| ());
     let id = office.submit("editor", Submit::new("Read."));
-    let before = office.job.export();
+    let before = office.job.read(super::records);
     let refuse = |asked: Result<Changed, Fault>, words: &str| {
         let fault = asked.unwrap_err();
         assert_eq!((fault.code, fault.retryable), (FaultCode::Failed, false));
         assert!(fault.message.contains(words), "{fault}");
-        assert_eq!(office.job.export(), before);
+        assert_eq!(office.job.read(super::records), before);
     };
     refuse(office.ask("stranger", Accept { id }), "stranger may not accept: only the owner");
     refuse(office.ask("editor", Complete { id, text: String::new() }), "only the owner");
@@ -534,12 +534,13 @@ fn a_long_list_comes_in_pages() {
 }
 
 #[test]
-fn an_exported_inbox_starts_another_organism() {
+fn the_records_of_an_inbox_start_another_organism() {
     let office = office(|_| ());
     let submitted: Submitted = office.ask("editor", Submit::detached("Read.")).unwrap();
-    let json = office.job.export();
+    let records = office.job.read(super::records);
     drop(office);
-    let job = Job::of(TaskInbox::import(&json, InboxLimits::default()).unwrap());
+    let inbox = TaskInbox::recover("reviews", super::owner(), InboxLimits::default(), &records);
+    let job = Job::of(inbox.unwrap());
     let builder = job.install(Organism::builder("office")).client("reviewer", |c| c.calls::<Complete>());
     let kit = Kit::start(builder).unwrap();
     let complete = Complete { id: submitted.id, text: "done".into() };

@@ -4,18 +4,27 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::export::{ImportError, VERSION, versioned};
 use super::jobs::{JobCard, Jobs};
 use super::principal::InboxPrincipal;
+use super::records::RecoverError;
 use crate::journal::TaskRecord;
 use crate::protocol::{display, display_option};
 use crate::vocab::Name;
+
+/// The version of the text.
+pub(super) const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Directory {
     version: u32,
     jobs: Vec<Entry>,
+}
+
+/// Just enough to know which version it is.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
 }
 
 /// A name that is taken.
@@ -65,17 +74,20 @@ impl Jobs {
     /// in the directory are left alone. Every rule is checked.
     ///
     /// # Errors
-    /// [`ImportError`] says where and what is wrong.
+    /// [`RecoverError`] says where and what is wrong.
     pub fn recover<'a>(
         &self,
         directory: &str,
         records: impl IntoIterator<Item = &'a TaskRecord> + Clone,
-    ) -> Result<Self, ImportError> {
-        versioned(directory)?;
+    ) -> Result<Self, RecoverError> {
+        let Versioned { version } = serde_json::from_str(directory)?;
+        if version != VERSION {
+            return Err(RecoverError::Version { found: version });
+        }
         let Directory { jobs: entries, .. } = serde_json::from_str(directory)?;
         let mut jobs = self.emptied();
         for Entry { name, owner, card } in entries {
-            let refuse = |problem: &str| ImportError::Job { job: name.clone(), problem: problem.to_owned() };
+            let refuse = |problem: &str| RecoverError::Job { job: name.clone(), problem: problem.to_owned() };
             if jobs.inbox(&name).is_some() {
                 return Err(refuse("it is listed twice"));
             }

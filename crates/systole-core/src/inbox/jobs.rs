@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::change::InboxChange;
 use super::checks;
 use super::error::{Field, InboxError};
-use super::export::ImportError;
+use super::event::{InboxChange, TaskEventKind};
 use super::limits::InboxLimits;
 use super::principal::InboxPrincipal;
+use super::records::RecoverError;
+use super::status::Status;
 use super::store::{Said, TaskInbox};
 use super::submit::{Submission, SubmittedTask};
-use super::{Status, TaskEventKind};
 use crate::journal::{Op, TaskRecord};
 use crate::vocab::{Name, TaskId, Time};
 
@@ -301,8 +301,8 @@ impl Jobs {
         heir: Option<InboxPrincipal>,
         card: Option<JobCard>,
         records: impl IntoIterator<Item = &'a TaskRecord>,
-    ) -> Result<(), ImportError> {
-        let refuse = |error: JobError| ImportError::Job { job: name.clone(), problem: error.to_string() };
+    ) -> Result<(), RecoverError> {
+        let refuse = |error: JobError| RecoverError::Job { job: name.clone(), problem: error.to_string() };
         card.as_ref().map_or(Ok(()), |card| self.judge(card)).map_err(refuse)?;
         let slot = self.slot(name).map_err(refuse)?;
         slot.inbox.owner = heir.clone().filter(|_| card.is_some());

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::change::InboxChange;
 use super::error::{Field, InboxError, InboxProblem};
-use super::event::{TaskEvent, TaskEventKind};
+use super::event::{InboxChange, TaskEvent, TaskEventKind};
 use super::limits::InboxLimits;
 use super::principal::InboxPrincipal;
 use super::status::Status;
@@ -14,7 +13,7 @@ use crate::vocab::{Name, TaskId, Time};
 /// The tasks of one job, in order of arrival.
 ///
 /// ```
-/// use systole_core::inbox::{InboxPrincipal, Submission, TaskInbox};
+/// use systole_core::inbox::{InboxPrincipal, Submission, TaskAction, TaskInbox};
 /// use systole_core::vocab::{TaskId, Time};
 ///
 /// let (writer, reviewer) = (InboxPrincipal::parse("writer")?, InboxPrincipal::parse("reviewer")?);
@@ -23,9 +22,9 @@ use crate::vocab::{Name, TaskId, Time};
 /// let submitted = reviews.submit(&writer, Submission::new("drafts", "Read chapter 3."), id, now)?;
 /// assert_eq!(submitted.change.events.len(), 2, "submitted and routed");
 ///
-/// assert!(reviews.accept(&writer, id, now).is_err(), "only the reviewer may");
-/// let _ = reviews.accept(&reviewer, id, now)?;
-/// let _ = reviews.complete(&reviewer, id, "Two typos.", now)?;
+/// assert!(reviews.apply(&writer, id, TaskAction::Accept, now).is_err(), "only the reviewer may");
+/// let _ = reviews.apply(&reviewer, id, TaskAction::Accept, now)?;
+/// let _ = reviews.apply(&reviewer, id, TaskAction::Complete("Two typos.".into()), now)?;
 /// assert_eq!(reviews.get(id)?.result.as_deref(), Some("Two typos."));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

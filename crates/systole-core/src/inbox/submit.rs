@@ -1,10 +1,9 @@
 //! Submissions of tasks, with their idempotency keys.
 
-use super::change::InboxChange;
 use super::checks;
 use super::context::TaskContext;
 use super::error::{Field, InboxError, InboxProblem};
-use super::event::TaskEventKind;
+use super::event::{InboxChange, TaskEventKind};
 use super::principal::InboxPrincipal;
 use super::status::Status;
 use super::store::{Said, TaskInbox, note};

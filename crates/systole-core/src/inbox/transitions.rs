@@ -1,9 +1,8 @@
 //! Transitions of a task that an inbox holds.
 
-use super::change::InboxChange;
 use super::checks;
 use super::error::{Field, InboxError, InboxProblem};
-use super::event::TaskEventKind;
+use super::event::{InboxChange, TaskEventKind};
 use super::principal::InboxPrincipal;
 use super::status::{Status, Transition};
 use super::store::{Said, TaskInbox};
@@ -23,131 +22,145 @@ pub struct ArtifactPart {
     pub last: bool,
 }
 
+/// An action of a principal on a task, with its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskAction {
+    /// The owner accepts a pending task.
+    Accept,
+    /// The owner reports progress: in percent, in words, or both.
+    Progress {
+        /// The percentage that is done.
+        percent: Option<u8>,
+        /// The words; may be empty.
+        text: String,
+    },
+    /// The owner hands in a piece of the result, or a part of one.
+    Artifact(ArtifactPart),
+    /// The owner asks the submitter something, and waits.
+    Ask(String),
+    /// The submitter answers the question.
+    Answer(String),
+    /// The owner is done, with a result that may be empty.
+    Complete(String),
+    /// The owner fails the task, with the reason.
+    Fail(String),
+    /// The owner rejects a pending task, with the reason.
+    Reject(String),
+    /// The submitter cancels the task; the reason may be empty.
+    Cancel(String),
+}
+
+impl TaskAction {
+    const fn transition(&self) -> Transition {
+        match self {
+            Self::Accept => Transition::Accept,
+            Self::Progress { .. } => Transition::Progress,
+            Self::Artifact(_) => Transition::Artifact,
+            Self::Ask(_) => Transition::Ask,
+            Self::Answer(_) => Transition::Answer,
+            Self::Complete(_) => Transition::Complete,
+            Self::Fail(_) => Transition::Fail,
+            Self::Reject(_) => Transition::Reject,
+            Self::Cancel(_) => Transition::Cancel,
+        }
+    }
+}
+
 /// The reason of a task that expired.
 const EXPIRED: &str = "its deadline passed";
 
 impl TaskInbox {
-    /// Accepts a pending task, for its owner.
+    /// Applies an action of a principal to a task.
     ///
     /// # Errors
-    /// [`InboxError::NotOwner`], [`InboxError::Unknown`], [`InboxError::Transition`]; [`InboxProblem::Outbox`] while
-    /// its submitter takes no events.
-    pub fn accept(&mut self, actor: &InboxPrincipal, id: TaskId, now: Time) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Transition::Accept)?;
-        self.may_tell(self.at(place))?;
-        Ok(self.step(place, now, said(TaskEventKind::Accepted, ""), |task| {
-            task.status = Status::Accepted;
-            task.attempts += 1;
-        }))
-    }
-
-    /// The owner is done, with a result in words or none.
-    ///
-    /// # Errors
-    /// As [`accept`](Self::accept), without the last; a text that is too long or no XML.
-    pub fn complete(
+    /// [`InboxError::NotOwner`] and [`InboxError::NotSubmitter`] for the wrong principal, [`InboxError::Unknown`],
+    /// [`InboxError::Transition`] in the wrong status; a text that is empty and may not be, too long, or no XML; too many
+    /// questions or pieces; [`InboxProblem::Percent`], [`InboxProblem::ArtifactEnded`], [`InboxProblem::NoArtifact`];
+    /// [`InboxError::Full`]; [`InboxProblem::Outbox`] while the submitter takes no events.
+    pub fn apply(
         &mut self,
         actor: &InboxPrincipal,
         id: TaskId,
-        result: &str,
+        action: TaskAction,
         now: Time,
     ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Transition::Complete)?;
-        checks::text(Field::Result, result, self.limits.text_bytes)?;
-        Ok(self.step(place, now, said(TaskEventKind::Completed, result), |task| {
-            end(task, Status::Completed);
-            task.result = Some(result.to_owned());
-        }))
+        let place = self.possible(actor, id, action.transition())?;
+        let limit = self.limits.text_bytes;
+        match action {
+            TaskAction::Accept => {
+                self.may_tell(self.at(place))?;
+                Ok(self.step(place, now, said(TaskEventKind::Accepted, ""), |task| {
+                    task.status = Status::Accepted;
+                    task.attempts += 1;
+                }))
+            }
+            TaskAction::Progress { percent, text } => self.progress(place, percent, text, now),
+            TaskAction::Artifact(part) => self.artifact(place, part, now),
+            TaskAction::Ask(question) => {
+                let more = checks::said(Field::Question, &question, limit)?;
+                if self.at(place).questions.len() >= self.limits.questions {
+                    return Err(InboxError::TooMany { field: Field::Question, limit: self.limits.questions });
+                }
+                let change = self.grow(place, more, now)?;
+                Ok(self.after(change, place, now, said(TaskEventKind::InputRequired, &question), |task| {
+                    task.status = Status::InputRequired;
+                    let (number, question) = (task.events + 1, question.clone());
+                    task.questions.push(Exchange { number, question, asked: now, answer: None });
+                }))
+            }
+            TaskAction::Answer(answer) => {
+                let more = checks::said(Field::Answer, &answer, limit)?;
+                self.may_grow(self.at(place), more)?;
+                let change = self.make_room(more, now);
+                Ok(self.after(change, place, now, said(TaskEventKind::Input, &answer), |task| {
+                    task.status = Status::Accepted;
+                    if let Some(exchange) = task.questions.last_mut() {
+                        exchange.answer = Some(answer.clone());
+                    }
+                }))
+            }
+            TaskAction::Complete(result) => {
+                checks::text(Field::Result, &result, limit)?;
+                Ok(self.step(place, now, said(TaskEventKind::Completed, &result), |task| {
+                    end(task, Status::Completed);
+                    task.result = Some(result.clone());
+                }))
+            }
+            TaskAction::Fail(reason) => {
+                checks::said(Field::Reason, &reason, limit)?;
+                Ok(self.end_with(place, (Status::Failed, TaskEventKind::Failed), &reason, now))
+            }
+            TaskAction::Reject(reason) => {
+                checks::said(Field::Reason, &reason, limit)?;
+                Ok(self.end_with(place, (Status::Rejected, TaskEventKind::Rejected), &reason, now))
+            }
+            TaskAction::Cancel(reason) => {
+                checks::text(Field::Reason, &reason, limit)?;
+                Ok(self.end_with(place, (Status::Cancelled, TaskEventKind::Cancelled), &reason, now))
+            }
+        }
     }
 
-    /// Fails a task, for its owner, with the reason.
-    ///
-    /// # Errors
-    /// As [`complete`](Self::complete); [`InboxError::Empty`] without a reason.
-    pub fn fail(
+    fn progress(
         &mut self,
-        actor: &InboxPrincipal,
-        id: TaskId,
-        reason: &str,
-        now: Time,
-    ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Transition::Fail)?;
-        checks::said(Field::Reason, reason, self.limits.text_bytes)?;
-        Ok(self.end_with(place, (Status::Failed, TaskEventKind::Failed), reason, now))
-    }
-
-    /// Rejects a pending task, for its owner, with the reason.
-    ///
-    /// # Errors
-    /// As [`fail`](Self::fail).
-    pub fn reject(
-        &mut self,
-        actor: &InboxPrincipal,
-        id: TaskId,
-        reason: &str,
-        now: Time,
-    ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Transition::Reject)?;
-        checks::said(Field::Reason, reason, self.limits.text_bytes)?;
-        Ok(self.end_with(place, (Status::Rejected, TaskEventKind::Rejected), reason, now))
-    }
-
-    /// Cancels a task, for its submitter; the reason may be empty.
-    ///
-    /// # Errors
-    /// [`InboxError::Unknown`], [`InboxError::NotSubmitter`], [`InboxError::Transition`]; a text that is too long or
-    /// no XML.
-    pub fn cancel(
-        &mut self,
-        actor: &InboxPrincipal,
-        id: TaskId,
-        reason: &str,
-        now: Time,
-    ) -> Result<InboxChange, InboxError> {
-        let place = self.submitted(actor, id, Transition::Cancel)?;
-        checks::text(Field::Reason, reason, self.limits.text_bytes)?;
-        Ok(self.end_with(place, (Status::Cancelled, TaskEventKind::Cancelled), reason, now))
-    }
-
-    /// Reports the progress of an accepted task, for its owner: in percent, in words, or both.
-    ///
-    /// # Errors
-    /// As [`accept`](Self::accept); [`InboxError::Empty`] if nothing is said, a text that is too long or no XML,
-    /// [`InboxProblem::Percent`].
-    pub fn progress(
-        &mut self,
-        actor: &InboxPrincipal,
-        id: TaskId,
+        place: u64,
         percent: Option<u8>,
-        text: &str,
+        text: String,
         now: Time,
     ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Transition::Progress)?;
         let more = match percent {
             Some(percent) if percent > 100 => return Err(InboxProblem::Percent { percent }.into()),
-            Some(_) => checks::text(Field::Progress, text, self.limits.text_bytes)?,
-            None => checks::said(Field::Progress, text, self.limits.text_bytes)?,
+            Some(_) => checks::text(Field::Progress, &text, self.limits.text_bytes)?,
+            None => checks::said(Field::Progress, &text, self.limits.text_bytes)?,
         };
         let change = self.grow(place, more, now)?;
-        let said = Said { percent, ..said(TaskEventKind::Progress, text) };
+        let said = Said { percent, ..said(TaskEventKind::Progress, &text) };
         Ok(self.after(change, place, now, said, |task| {
-            task.progress = Some(TaskProgress { percent, text: text.to_owned(), at: now });
+            task.progress = Some(TaskProgress { percent, text: text.clone(), at: now });
         }))
     }
 
-    /// The owner hands in a piece of the result, or a part of one.
-    ///
-    /// # Errors
-    /// As [`accept`](Self::accept); texts that are empty, too long or no XML, too many pieces,
-    /// [`InboxProblem::ArtifactEnded`], [`InboxProblem::NoArtifact`].
-    pub fn artifact(
-        &mut self,
-        actor: &InboxPrincipal,
-        id: TaskId,
-        part: ArtifactPart,
-        now: Time,
-    ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Transition::Artifact)?;
+    fn artifact(&mut self, place: u64, part: ArtifactPart, now: Time) -> Result<InboxChange, InboxError> {
         let ArtifactPart { name, text, append, last } = part;
         let task = self.at(place);
         let known = task.artifacts.iter().position(|artifact| artifact.name == name);
@@ -178,53 +191,6 @@ impl TaskInbox {
                 artifact.ended = last;
             }
             None => task.artifacts.push(Artifact { name, text, ended: last }),
-        }))
-    }
-
-    /// The owner asks the submitter something, and waits.
-    ///
-    /// # Errors
-    /// As [`accept`](Self::accept); a text that is empty, too long or no XML, too many questions.
-    pub fn input_required(
-        &mut self,
-        actor: &InboxPrincipal,
-        id: TaskId,
-        question: &str,
-        now: Time,
-    ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Transition::Ask)?;
-        let more = checks::said(Field::Question, question, self.limits.text_bytes)?;
-        if self.at(place).questions.len() >= self.limits.questions {
-            return Err(InboxError::TooMany { field: Field::Question, limit: self.limits.questions });
-        }
-        let change = self.grow(place, more, now)?;
-        Ok(self.after(change, place, now, said(TaskEventKind::InputRequired, question), |task| {
-            task.status = Status::InputRequired;
-            let number = task.events + 1;
-            task.questions.push(Exchange { number, question: question.to_owned(), asked: now, answer: None });
-        }))
-    }
-
-    /// The submitter answers the question.
-    ///
-    /// # Errors
-    /// As [`cancel`](Self::cancel); [`InboxError::Empty`] without an answer, [`InboxError::Full`].
-    pub fn answer(
-        &mut self,
-        actor: &InboxPrincipal,
-        id: TaskId,
-        answer: &str,
-        now: Time,
-    ) -> Result<InboxChange, InboxError> {
-        let place = self.submitted(actor, id, Transition::Answer)?;
-        let more = checks::said(Field::Answer, answer, self.limits.text_bytes)?;
-        self.may_grow(self.at(place), more)?;
-        let change = self.make_room(more, now);
-        Ok(self.after(change, place, now, said(TaskEventKind::Input, answer), |task| {
-            task.status = Status::Accepted;
-            if let Some(exchange) = task.questions.last_mut() {
-                exchange.answer = Some(answer.to_owned());
-            }
         }))
     }
 
@@ -314,24 +280,16 @@ impl TaskInbox {
         change
     }
 
-    /// The place of a task that the owner may do this to, now.
-    fn owned(&self, actor: &InboxPrincipal, id: TaskId, transition: Transition) -> Result<u64, InboxError> {
-        if self.owner.as_ref() != Some(actor) {
+    /// The place of a task that the principal may do this to, now: the submitter answers and cancels, the owner does the rest.
+    fn possible(&self, actor: &InboxPrincipal, id: TaskId, transition: Transition) -> Result<u64, InboxError> {
+        let is_submitters = matches!(transition, Transition::Answer | Transition::Cancel);
+        if !is_submitters && self.owner.as_ref() != Some(actor) {
             return Err(InboxError::NotOwner { actor: actor.clone(), transition });
         }
-        self.possible(id, transition)
-    }
-
-    /// The place of a task that its submitter may do this to, now.
-    fn submitted(&self, actor: &InboxPrincipal, id: TaskId, transition: Transition) -> Result<u64, InboxError> {
-        if self.get(id)?.source.agent != *actor.name() {
+        let task = self.get(id)?;
+        if is_submitters && task.source.agent != *actor.name() {
             return Err(InboxError::NotSubmitter { id, actor: actor.clone(), transition });
         }
-        self.possible(id, transition)
-    }
-
-    fn possible(&self, id: TaskId, transition: Transition) -> Result<u64, InboxError> {
-        let task = self.get(id)?;
         match task.status.after(transition) {
             Some(_) => Ok(task.place),
             None => Err(InboxError::Transition { id, from: task.status, transition }),

@@ -1,46 +1,23 @@
-//! An inbox as JSON, and as the records of a journal.
+//! An inbox as the records of a journal.
 
 use std::collections::HashSet;
 
-use serde::{Deserialize, Serialize};
-
-use super::change::InboxChange;
 use super::checks;
+use super::directory::VERSION;
 use super::error::{Field, InboxError};
+use super::event::InboxChange;
 use super::limits::InboxLimits;
 use super::principal::InboxPrincipal;
 use super::status::Status;
 use super::store::TaskInbox;
 use super::task::Task;
 use crate::journal::{Op, TaskRecord};
-use crate::protocol::{display, display_option};
 use crate::vocab::{Name, TaskId};
 
-/// The version of the JSON.
-pub(super) const VERSION: u32 = 1;
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Export {
-    version: u32,
-    #[serde(with = "display")]
-    job: Name,
-    #[serde(default, with = "display_option", skip_serializing_if = "Option::is_none")]
-    owner: Option<Name>,
-    next_place: u64,
-    tasks: Vec<Task>,
-}
-
-/// Just enough to know which version it is.
-#[derive(Deserialize)]
-struct Versioned {
-    version: u32,
-}
-
-/// The reason why an export can't be imported.
+/// The reason why the records of a journal give no inbox.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ImportError {
+pub enum RecoverError {
     /// The text is no JSON of the right shape.
     #[error("line {line}, column {column}: {message}")]
     Json {
@@ -52,7 +29,7 @@ pub enum ImportError {
         message: String,
     },
     /// Another version wrote it.
-    #[error("it is of version {found}, this program reads version {VERSION}: export it with a program of that version")]
+    #[error("it is of version {found}, this program reads version {VERSION}: read it with a program of that version")]
     Version {
         /// The version.
         found: u32,
@@ -78,9 +55,9 @@ pub enum ImportError {
     Inbox(#[from] InboxError),
 }
 
-crate::vocab::debug_is_display!(ImportError);
+crate::vocab::debug_is_display!(RecoverError);
 
-impl From<serde_json::Error> for ImportError {
+impl From<serde_json::Error> for RecoverError {
     fn from(error: serde_json::Error) -> Self {
         let text = error.to_string();
         let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
@@ -89,49 +66,21 @@ impl From<serde_json::Error> for ImportError {
 }
 
 impl TaskInbox {
-    /// Writes the inbox as JSON, without its limits, which are configuration.
-    ///
-    /// # Panics
-    /// Never: an inbox holds texts, numbers and lists.
-    pub fn export(&self) -> String {
-        let export = Export {
-            version: VERSION,
-            job: self.job.clone(),
-            owner: self.owner.as_ref().map(|owner| owner.name().clone()),
-            next_place: self.next_place,
-            tasks: self.records().cloned().collect(),
-        };
-        serde_json::to_string(&export).expect("texts, numbers and lists have a JSON form")
-    }
-
-    /// Makes an inbox from the output of [`export`](Self::export). Every rule is checked.
-    ///
-    /// # Errors
-    /// [`ImportError`] says where and what is wrong.
-    pub fn import(json: &str, limits: InboxLimits) -> Result<Self, ImportError> {
-        versioned(json)?;
-        let Export { job, owner, next_place, tasks, .. } = serde_json::from_str(json)?;
-        let mut inbox = Self::unclaimed(job, limits).owned_by(owner.map(InboxPrincipal::new));
-        inbox.next_place = next_place;
-        inbox.fill(tasks)?;
-        Ok(inbox)
-    }
-
     /// An inbox from the records of a journal; those of other inboxes are left alone.
     ///
     /// # Errors
-    /// [`ImportError`] says what is wrong with which task.
+    /// [`RecoverError`] says what is wrong with which task.
     pub fn recover<'a>(
         job: &str,
         owner: InboxPrincipal,
         limits: InboxLimits,
         records: impl IntoIterator<Item = &'a TaskRecord>,
-    ) -> Result<Self, ImportError> {
+    ) -> Result<Self, RecoverError> {
         Self::new(job, owner)?.with_limits(limits).taken_up(records)
     }
 
     /// The inbox of the same job, owner and limits, with the tasks in the records of a journal instead of its own.
-    pub fn taken_up<'a>(&self, records: impl IntoIterator<Item = &'a TaskRecord>) -> Result<Self, ImportError> {
+    pub fn taken_up<'a>(&self, records: impl IntoIterator<Item = &'a TaskRecord>) -> Result<Self, RecoverError> {
         let mut inbox = Self::unclaimed(self.job.clone(), self.limits.clone()).owned_by(self.owner.clone());
         let mut tasks = Vec::new();
         for record in records.into_iter().filter(|record| record.inbox == inbox.job) {
@@ -170,7 +119,7 @@ impl TaskInbox {
     }
 
     /// Takes tasks that are judged first.
-    fn fill(&mut self, tasks: Vec<Task>) -> Result<(), ImportError> {
+    fn fill(&mut self, tasks: Vec<Task>) -> Result<(), RecoverError> {
         let (mut ids, mut places, mut keys) = (HashSet::new(), HashSet::new(), HashSet::new());
         for task in &tasks {
             self.judge(task)?;
@@ -188,7 +137,7 @@ impl TaskInbox {
         Ok(())
     }
 
-    fn judge(&self, task: &Task) -> Result<(), ImportError> {
+    fn judge(&self, task: &Task) -> Result<(), RecoverError> {
         let refuse = |problem: &str| Err(refused(task, problem));
         let limits = &self.limits;
         if task.target != self.job {
@@ -244,12 +193,6 @@ impl TaskInbox {
     }
 }
 
-/// Refuses the export of another version.
-pub(super) fn versioned(json: &str) -> Result<(), ImportError> {
-    let Versioned { version } = serde_json::from_str(json)?;
-    if version == VERSION { Ok(()) } else { Err(ImportError::Version { found: version }) }
-}
-
 /// Events that come without asking whether there is room: an answer, releases, the end.
 const MORE_EVENTS: usize = 8;
 
@@ -283,6 +226,6 @@ fn texts(task: &Task, limits: &InboxLimits) -> Result<usize, InboxError> {
     checks::within(Field::Artifact, task.artifact_size(), limits.artifact_bytes)
 }
 
-fn refused(task: &Task, problem: &str) -> ImportError {
-    ImportError::Task { task: task.id, problem: problem.to_owned() }
+fn refused(task: &Task, problem: &str) -> RecoverError {
+    RecoverError::Task { task: task.id, problem: problem.to_owned() }
 }
