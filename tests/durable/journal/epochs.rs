@@ -2,7 +2,7 @@
 
 use systole::vocab::{MessageId, Name};
 use systole_core::journal::{
-    BodyRecord, Journal, LAST_EPOCH, MemoryJournal, MessageRecord, MessageState, Number, Op, Origin, Step,
+    BodyRecord, Journal, LAST_EPOCH, MemoryJournal, MessageRecord, MessageState, Number, Op, ReplyTo, Step,
     numbers_after,
 };
 use uuid::Uuid;
@@ -17,7 +17,7 @@ fn put(number: Number) -> Step {
         id: MessageId::from_uuid(Uuid::from_u128(number.into())),
         from: Name::core(),
         in_reply_to: None,
-        answers: Origin::None,
+        answers: ReplyTo::None,
         state: MessageState::Queued,
         body: BodyRecord::Payload("<a></a>".into()),
         attempts: 0,

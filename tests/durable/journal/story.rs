@@ -14,7 +14,7 @@ use systole::vocab::{
 use systole_core::journal::{
     AgentRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord,
     LetterPlace, LetterRecord, Link, MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord,
-    Number, Op, Origin, Owner, Recovered, Registration, RememberedRecord, RequestRecord, SettledRecord, StateRecord,
+    Number, Op, Owner, Recovered, Registration, RememberedRecord, ReplyTo, RequestRecord, SettledRecord, StateRecord,
     Step, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use uuid::Uuid;
@@ -202,7 +202,7 @@ impl Story {
                 }
             },
             _ if n.is_multiple_of(2) => Op::Left { thread },
-            _ => Op::Owes { thread, opened_by: message_id(n), origin: origin(n) },
+            _ => Op::Owes { thread, opened_by: message_id(n), reply_to: reply_to(n) },
         }
     }
 
@@ -311,7 +311,7 @@ pub(crate) fn thread_record(number: Number, parent: Number, n: usize) -> ThreadR
         ordinal: n as u32 % 9,
         depth: n as u16 % 64,
         opened_by: message_id(n),
-        origin: origin(n),
+        reply_to: reply_to(n),
         deadline: if n.is_multiple_of(2) { Time::MAX } else { Time::from_nanos(n as u64) },
         own_deadline: n.is_multiple_of(5),
         spawned: n.is_multiple_of(7),
@@ -329,10 +329,10 @@ pub(crate) fn message_record(number: Number, thread: Number, n: usize) -> Messag
         id: message_id(n),
         from: name(n),
         in_reply_to: (n.is_multiple_of(2)).then(|| message_id(n + 1)),
-        answers: origin(n),
+        answers: reply_to(n),
         state: match n % 4 {
             0 => MessageState::Delayed(Time::from_nanos(n as u64)),
-            1 => MessageState::Backlog(origin(n / 4)),
+            1 => MessageState::Backlog(reply_to(n / 4)),
             _ => MessageState::Queued,
         },
         body: match n % 5 {
@@ -447,12 +447,12 @@ pub(crate) fn letter_record(number: Number, n: usize) -> LetterRecord {
     }
 }
 
-fn origin(n: usize) -> Origin {
+fn reply_to(n: usize) -> ReplyTo {
     match n % 4 {
-        0 => Origin::None,
-        1 => Origin::Single,
-        2 => Origin::Fan(FanId { message: n as u64, call: None }, n as u32 % 9),
-        _ => Origin::Fan(FanId { message: n as u64, call: Some(n as u32 % 5) }, 3),
+        0 => ReplyTo::None,
+        1 => ReplyTo::Single,
+        2 => ReplyTo::Fan(FanId { message: n as u64, call: None }, n as u32 % 9),
+        _ => ReplyTo::Fan(FanId { message: n as u64, call: Some(n as u32 % 5) }, 3),
     }
 }
 

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use systole::journal::{JournalOptions, SqliteJournal};
 use systole::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId, ThreadPath, Time};
 use systole_core::journal::{
-    BodyRecord, EgressRecord, Journal, LetterPlace, LetterRecord, MessageRecord, MessageState, Op, Origin, Owner, Step,
-    ThreadRecord,
+    BodyRecord, EgressRecord, Journal, LetterPlace, LetterRecord, MessageRecord, MessageState, Op, Owner, ReplyTo,
+    Step, ThreadRecord,
 };
 use uuid::Uuid;
 
@@ -55,7 +55,7 @@ fn thread(number: u64, parent: Option<u64>, owner: Owner, ordinal: u32) -> Op {
         ordinal,
         depth: number as u16 - 1,
         opened_by: MessageId::from_uuid(Uuid::from_u128(9)),
-        origin: Origin::Single,
+        reply_to: ReplyTo::Single,
         deadline: Time::MAX,
         own_deadline: false,
         spawned: false,
@@ -73,7 +73,7 @@ fn message(number: u64, thread: u64, from: &str, payload: &str) -> Op {
         id: MessageId::from_uuid(Uuid::from_u128(number.into())),
         from: name(from),
         in_reply_to: None,
-        answers: Origin::None,
+        answers: ReplyTo::None,
         state: MessageState::Queued,
         body: BodyRecord::Payload(payload.to_owned().into()),
         attempts: 0,

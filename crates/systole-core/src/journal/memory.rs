@@ -61,9 +61,9 @@ impl MemoryJournal {
                 }
                 self.threads.insert(thread.number, thread.clone());
             }
-            Op::Owes { thread, opened_by, origin } => {
+            Op::Owes { thread, opened_by, reply_to } => {
                 if let Some(thread) = self.threads.get_mut(thread) {
-                    (thread.opened_by, thread.origin) = (*opened_by, *origin);
+                    (thread.opened_by, thread.reply_to) = (*opened_by, *reply_to);
                 }
             }
             Op::Left { thread } => {

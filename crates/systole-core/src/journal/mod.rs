@@ -24,9 +24,9 @@ pub use mail::{
 pub use memory::MemoryJournal;
 pub use record::{
     AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord, LAST_EPOCH,
-    LetterPlace, LetterRecord, Link, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, Origin, Owner,
-    Recovered, RememberedRecord, RequestRecord, Seen, SettledRecord, StateRecord, Step, TaskRecord, ThreadRecord,
-    epoch_of, numbers_after,
+    LetterPlace, LetterRecord, Link, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, Owner,
+    Recovered, RememberedRecord, ReplyTo, RequestRecord, Seen, SettledRecord, StateRecord, Step, TaskRecord,
+    ThreadRecord, epoch_of, numbers_after,
 };
 
 use crate::vocab::{Partitions, Time};

@@ -67,7 +67,7 @@ pub enum Op {
         /// The message whose answer it owes.
         opened_by: MessageId,
         /// The destination of that answer.
-        origin: Origin,
+        reply_to: ReplyTo,
     },
     /// The client of a root sends nothing else.
     Left {
@@ -286,7 +286,7 @@ pub struct ThreadRecord {
     /// The message whose answer it owes.
     pub opened_by: MessageId,
     /// The destination of that answer.
-    pub origin: Origin,
+    pub reply_to: ReplyTo,
     /// The time at which the thread ends at the latest.
     pub deadline: Time,
     /// States whether that is a deadline of its own, rather than one from above.
@@ -348,7 +348,7 @@ pub struct FanId {
 
 /// The destination of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum ReplyTo {
     /// Nowhere.
     None,
     /// The parent, as the answer to its only call.
@@ -373,7 +373,7 @@ pub struct MessageRecord {
     /// The message that it answers.
     pub in_reply_to: Option<MessageId>,
     /// The fan-out and the index that it answers.
-    pub answers: Origin,
+    pub answers: ReplyTo,
     /// The event that the message waits for.
     pub state: MessageState,
     /// The content of the message.
@@ -390,7 +390,7 @@ pub enum MessageState {
     /// A moment.
     Delayed(Time),
     /// The call before it on a spawned thread; its answer goes there.
-    Backlog(Origin),
+    Backlog(ReplyTo),
 }
 
 /// The content of a message.

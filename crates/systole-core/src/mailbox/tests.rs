@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::entry::Claim;
 use super::*;
 use crate::journal::{
-    BodyRecord, Journal, MailRecord, MemoryJournal, MessageRecord, MessageState, Origin, Recovered, Step,
+    BodyRecord, Journal, MailRecord, MemoryJournal, MessageRecord, MessageState, Recovered, ReplyTo, Step,
 };
 use crate::vocab::ThreadId;
 
@@ -496,7 +496,7 @@ fn message(id: MessageId) -> MessageRecord {
         id,
         from: "cli".parse().unwrap(),
         in_reply_to: None,
-        answers: Origin::None,
+        answers: ReplyTo::None,
         state: MessageState::Queued,
         body: BodyRecord::Payload("<a xmlns='urn:t'/>".into()),
         attempts: 0,

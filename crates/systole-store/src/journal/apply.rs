@@ -133,8 +133,8 @@ impl<'a> Apply<'a> {
                 }
                 self.hold(thread.clone())
             }
-            Op::Owes { thread, opened_by, origin } => self.with_thread(*thread, |thread| {
-                (thread.opened_by, thread.origin) = (*opened_by, *origin);
+            Op::Owes { thread, opened_by, reply_to } => self.with_thread(*thread, |thread| {
+                (thread.opened_by, thread.reply_to) = (*opened_by, *reply_to);
             }),
             Op::Left { thread } => self.with_thread(*thread, |thread| thread.left = true),
             Op::Close { thread } => self.close(*thread),

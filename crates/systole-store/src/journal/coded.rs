@@ -4,7 +4,7 @@ use bytes::Bytes;
 use systole_core::journal::{
     AddresseeRecord, AgentRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome,
     FanRecord, LetterPlace, LetterRecord, MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord,
-    Op, Origin, Owner, Registration, RememberedRecord, RequestRecord, SettledRecord, StateRecord, Step,
+    Op, Owner, Registration, RememberedRecord, ReplyTo, RequestRecord, SettledRecord, StateRecord, Step,
     SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use systole_core::vocab::{
@@ -67,7 +67,7 @@ coded! {
     struct Step { at, ops }
     enum Op {
         0: Open(thread);
-        1: Owes { thread, opened_by, origin };
+        1: Owes { thread, opened_by, reply_to };
         2: Left { thread };
         3: Close { thread };
         4: Budget(budget);
@@ -103,11 +103,11 @@ coded! {
         34: ForgetBetween { thread, after, before };
     }
     struct ThreadRecord {
-        number, id, parent, root, owner, ordinal, depth, opened_by, origin, deadline, own_deadline, spawned, left,
+        number, id, parent, root, owner, ordinal, depth, opened_by, reply_to, deadline, own_deadline, spawned, left,
         label, traceparent
     }
     enum Owner { 0: Listener(name); 1: Client(name); 2: Boot; 3: None; }
-    enum Origin { 0: None; 1: Single; 2: Fan(fan, index); }
+    enum ReplyTo { 0: None; 1: Single; 2: Fan(fan, index); }
     struct FanId { message, call }
     struct BudgetRecord { thread, budget, spent }
     struct Amounts { tokens, cost, calls, threads }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use systole_core::journal::{
-    BudgetRecord, FanId, FanOutcome, FanRecord, MessageRecord, NoteRecord, Number, Origin, RememberedRecord,
+    BudgetRecord, FanId, FanOutcome, FanRecord, MessageRecord, NoteRecord, Number, RememberedRecord, ReplyTo,
     ThreadRecord,
 };
 
@@ -103,8 +103,8 @@ impl OpenRows {
 
     /// Counts the calls of a response whose answers had been consumed.
     fn mailed(&self, reader: &JournalReader, row: FanRow, at: i64) -> Result<FanRecord, FileProblem> {
-        let index_of = |answers: Origin| match answers {
-            Origin::Fan(fan, index) if fan == row.id => Some(index),
+        let index_of = |answers: ReplyTo| match answers {
+            ReplyTo::Fan(fan, index) if fan == row.id => Some(index),
             _ => None,
         };
         let answered = "WHERE thread = ?1 AND at <= ?2 AND answers IS NOT NULL";
@@ -124,8 +124,8 @@ impl OpenRows {
 
     /// The open calls of a fan-out.
     fn open_calls(&self, fan: FanId) -> BTreeSet<u32> {
-        let index_of = |thread: &ThreadRecord| match thread.origin {
-            Origin::Fan(of, index) if of == fan => Some(index),
+        let index_of = |thread: &ThreadRecord| match thread.reply_to {
+            ReplyTo::Fan(of, index) if of == fan => Some(index),
             _ => None,
         };
         self.threads.iter().filter_map(index_of).collect()

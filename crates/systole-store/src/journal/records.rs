@@ -43,7 +43,7 @@ impl Record for ThreadRecord {
         cell(number(self.ordinal.into()))?;
         cell(number(self.depth.into()))?;
         cell(blob(self.opened_by.as_uuid().as_bytes()))?;
-        cell(optional_owned_text(write::origin(self.origin)))?;
+        cell(optional_owned_text(write::reply_to(self.reply_to)))?;
         cell(time(self.deadline))?;
         cell(flag(self.own_deadline))?;
         cell(flag(self.spawned))?;
@@ -62,7 +62,7 @@ impl Record for ThreadRecord {
             ordinal: cells.small()?,
             depth: cells.small()?,
             opened_by: message_id(cells)?,
-            origin: write::parse_origin(cells.optional_text()?)?,
+            reply_to: write::parse_reply_to(cells.optional_text()?)?,
             deadline: parse_time(cells.optional_number()?),
             own_deadline: cells.flag()?,
             spawned: cells.flag()?,
@@ -89,7 +89,7 @@ impl Record for MessageRecord {
         let (state, due, owes) = match self.state {
             MessageState::Queued => ("queued", None, None),
             MessageState::Delayed(due) => ("delayed", Some(due.as_nanos()), None),
-            MessageState::Backlog(owes) => ("backlog", None, write::origin(owes)),
+            MessageState::Backlog(owes) => ("backlog", None, write::reply_to(owes)),
         };
         cell(number(self.number))?;
         cell(number(self.place))?;
@@ -97,7 +97,7 @@ impl Record for MessageRecord {
         cell(blob(self.id.as_uuid().as_bytes()))?;
         cell(text(self.from.as_str().as_bytes()))?;
         cell(optional_blob(self.in_reply_to.as_ref().map(|id| id.as_uuid().as_bytes().as_slice())))?;
-        cell(optional_owned_text(write::origin(self.answers)))?;
+        cell(optional_owned_text(write::reply_to(self.answers)))?;
         cell(text(state.as_bytes()))?;
         cell(optional_number(due))?;
         cell(optional_owned_text(owes))?;
@@ -126,11 +126,11 @@ impl Record for MessageRecord {
             id: message_id(cells)?,
             from: cells.name()?,
             in_reply_to: cells.optional_blob()?.map(|id| MessageId::from_uuid(Uuid::from_bytes(id))),
-            answers: write::parse_origin(cells.optional_text()?)?,
+            answers: write::parse_reply_to(cells.optional_text()?)?,
             state: match (cells.text()?, cells.optional_number()?, cells.optional_text()?) {
                 ("queued", None, None) => MessageState::Queued,
                 ("delayed", Some(due), None) => MessageState::Delayed(Time::from_nanos(due)),
-                ("backlog", None, owes) => MessageState::Backlog(write::parse_origin(owes)?),
+                ("backlog", None, owes) => MessageState::Backlog(write::parse_reply_to(owes)?),
                 _ => return None,
             },
             body: match cells.text()? {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::journal::{
-    FanId, FanOutcome, FanRecord, Link, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Owner,
-    RememberedRecord, Seen, SubmissionRecord, ThreadRecord, numbers_after,
+    FanId, FanOutcome, FanRecord, Link, MessageRecord, MessageState, NoteRecord, Number, Op, Owner, RememberedRecord,
+    ReplyTo, Seen, SubmissionRecord, ThreadRecord, numbers_after,
 };
 use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
 
@@ -111,7 +111,7 @@ impl Renewal {
             root: self.number(thread.root)?,
             owner: if thread.parent.is_none() { Owner::Client(owner.clone()) } else { thread.owner },
             opened_by: self.id(thread.opened_by),
-            origin: self.origin(thread.origin),
+            reply_to: self.reply_to(thread.reply_to),
             deadline: self.time(thread.deadline),
             // The client doesn't hold the conversation: nothing else is sent into it, so it ends with its threads.
             left: thread.parent.is_none(),
@@ -130,7 +130,7 @@ impl Renewal {
             thread: self.number(message.thread)?,
             id: self.id(message.id),
             in_reply_to: message.in_reply_to.map(|id| self.id(id)),
-            answers: self.origin(message.answers),
+            answers: self.reply_to(message.answers),
             state: match message.state {
                 MessageState::Queued | MessageState::Backlog(_) => MessageState::Queued,
                 MessageState::Delayed(due) => MessageState::Delayed(self.time(due)),
@@ -180,13 +180,13 @@ impl Renewal {
         })
     }
 
-    /// Renews an origin; no handler awaits the answer to a call of a fan-out that has ended.
-    fn origin(&self, origin: Origin) -> Origin {
-        match origin {
-            Origin::None | Origin::Single => origin,
-            Origin::Fan(FanId { message, call }, index) => match self.numbers.get(&message) {
-                Some(&message) => Origin::Fan(FanId { message, call }, index),
-                None => Origin::None,
+    /// Renews the destination of an answer; no handler awaits the answer to a call of a fan-out that has ended.
+    fn reply_to(&self, reply_to: ReplyTo) -> ReplyTo {
+        match reply_to {
+            ReplyTo::None | ReplyTo::Single => reply_to,
+            ReplyTo::Fan(FanId { message, call }, index) => match self.numbers.get(&message) {
+                Some(&message) => ReplyTo::Fan(FanId { message, call }, index),
+                None => ReplyTo::None,
             },
         }
     }

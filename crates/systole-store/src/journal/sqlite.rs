@@ -233,7 +233,7 @@ impl Journal for SqliteJournal {
 
 #[cfg(test)]
 mod tests {
-    use systole_core::journal::{BodyRecord, JournalErrorKind, MessageRecord, MessageState, Number, Op, Origin};
+    use systole_core::journal::{BodyRecord, JournalErrorKind, MessageRecord, MessageState, Number, Op, ReplyTo};
     use systole_core::vocab::{MessageId, Name};
 
     use super::*;
@@ -247,7 +247,7 @@ mod tests {
             id: MessageId::from_uuid(uuid::Uuid::from_u128(number.into())),
             from: Name::core(),
             in_reply_to: None,
-            answers: Origin::None,
+            answers: ReplyTo::None,
             state: MessageState::Queued,
             body: BodyRecord::Payload("x".repeat(3000).into()),
             attempts: 0,

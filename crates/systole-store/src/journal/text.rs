@@ -4,31 +4,31 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use systole_core::journal::{FanId, LetterPlace, Link, Number, Origin, RememberedRecord, RequestRecord};
+use systole_core::journal::{FanId, LetterPlace, Link, Number, RememberedRecord, ReplyTo, RequestRecord};
 use systole_core::vocab::{BrokenRule, Fault, FaultCode, Name, Position, ThreadPath};
 
-/// Writes an origin: `single`, `MESSAGE#INDEX` or `MESSAGE/CALL#INDEX`; `None` for no origin.
-pub(super) fn origin(origin: Origin) -> Option<String> {
-    match origin {
-        Origin::None => None,
-        Origin::Single => Some("single".to_owned()),
-        Origin::Fan(FanId { message, call: None }, index) => Some(format!("{message}#{index}")),
-        Origin::Fan(FanId { message, call: Some(call) }, index) => Some(format!("{message}/{call}#{index}")),
+/// Writes the destination of an answer: `single`, `MESSAGE#INDEX` or `MESSAGE/CALL#INDEX`; `None` for none.
+pub(super) fn reply_to(reply_to: ReplyTo) -> Option<String> {
+    match reply_to {
+        ReplyTo::None => None,
+        ReplyTo::Single => Some("single".to_owned()),
+        ReplyTo::Fan(FanId { message, call: None }, index) => Some(format!("{message}#{index}")),
+        ReplyTo::Fan(FanId { message, call: Some(call) }, index) => Some(format!("{message}/{call}#{index}")),
     }
 }
 
-/// Parses an origin that [`origin`] wrote.
-pub(super) fn parse_origin(text: Option<&str>) -> Option<Origin> {
-    let Some(text) = text else { return Some(Origin::None) };
+/// Parses a destination that [`reply_to`] wrote.
+pub(super) fn parse_reply_to(text: Option<&str>) -> Option<ReplyTo> {
+    let Some(text) = text else { return Some(ReplyTo::None) };
     if text == "single" {
-        return Some(Origin::Single);
+        return Some(ReplyTo::Single);
     }
     let (fan, index) = text.split_once('#')?;
     let id = match fan.split_once('/') {
         None => FanId { message: fan.parse().ok()?, call: None },
         Some((message, call)) => FanId { message: message.parse().ok()?, call: Some(call.parse().ok()?) },
     };
-    Some(Origin::Fan(id, index.parse().ok()?))
+    Some(ReplyTo::Fan(id, index.parse().ok()?))
 }
 
 /// Writes a payload of a context, and before it its place: `PLACE`, `PLACE:CALL` for the answer to a call, or

@@ -120,9 +120,9 @@ impl Core {
         for letter in letters {
             self.recover_letter(letter);
         }
-        let mut origins = Vec::new();
+        let mut owed = Vec::new();
         for thread in threads {
-            origins.push((thread.number, thread.origin));
+            owed.push((thread.number, thread.reply_to));
             self.recover_thread(thread, &mut recovery);
         }
         for OrdinalRecord { parent, listener, last } in ordinals {
@@ -139,7 +139,7 @@ impl Core {
         for fan in fans {
             self.recover_fan(fan, &mut recovery);
         }
-        for (number, reply_to) in origins {
+        for (number, reply_to) in owed {
             let reply_to = recovery.reply_to(reply_to);
             if let Some(&key) = recovery.threads.get(&number).filter(|_| reply_to != ReplyTo::None) {
                 self.tree[key].reply_to = reply_to;
@@ -400,12 +400,12 @@ impl Core {
     /// registered again later finds the fault among its answers.
     fn give_up_thread(&mut self, record: &ThreadRecord, lost: &HashMap<Number, (Name, ThreadId)>, recovery: &Recovery) {
         if let Some((client, root)) = record.parent.and_then(|parent| lost.get(&parent))
-            && record.origin != journal::Origin::None
+            && record.reply_to != journal::ReplyTo::None
         {
             self.leave_unregistered(client, *root, record);
         }
         self.step.out.write(|| Op::Close { thread: record.number });
-        let reply_to = recovery.reply_to(record.origin);
+        let reply_to = recovery.reply_to(record.reply_to);
         let parent = record.parent.and_then(|parent| recovery.threads.get(&parent)).copied();
         if let Some(parent) = parent.filter(|&parent| reply_to != ReplyTo::None && self.tree.contains(parent)) {
             let label = record.label.clone();
@@ -768,11 +768,11 @@ impl Core {
 
 impl Recovery {
     /// A destination of the journal; that of a fan-out which is over leads nowhere.
-    fn reply_to(&self, reply_to: journal::Origin) -> ReplyTo {
+    fn reply_to(&self, reply_to: journal::ReplyTo) -> ReplyTo {
         match reply_to {
-            journal::Origin::None => ReplyTo::None,
-            journal::Origin::Single => ReplyTo::Single,
-            journal::Origin::Fan(fan, index) => {
+            journal::ReplyTo::None => ReplyTo::None,
+            journal::ReplyTo::Single => ReplyTo::Single,
+            journal::ReplyTo::Fan(fan, index) => {
                 self.fans.get(&fan).map_or(ReplyTo::None, |&fan| ReplyTo::Fan { fan, index })
             }
         }

@@ -733,7 +733,7 @@ impl Tree {
     pub(in crate::core) fn write_owes(&self, key: ThreadKey, step: &mut StepContext) {
         let Some(thread) = self.threads.get(key).filter(|thread| thread.is_spawned()) else { return };
         let (number, opened_by, reply_to) = (thread.sequence, thread.opened_by, thread.reply_to);
-        step.out.write(|| Op::Owes { thread: number, opened_by, origin: self.reply_record(reply_to) });
+        step.out.write(|| Op::Owes { thread: number, opened_by, reply_to: self.reply_record(reply_to) });
     }
 
     /// Writes that a message waits. It takes the last place of its mailbox.
@@ -801,7 +801,7 @@ impl Tree {
             ordinal: thread.ordinal,
             depth: thread.depth,
             opened_by: thread.opened_by,
-            origin: self.reply_record(thread.reply_to),
+            reply_to: self.reply_record(thread.reply_to),
             deadline: thread.deadline,
             own_deadline: thread.parent.is_some() && thread.extra.as_ref().is_some_and(|extra| extra.timer.is_some()),
             spawned: thread.is_spawned(),
@@ -812,13 +812,13 @@ impl Tree {
     }
 
     /// The record of a destination, by a name that lasts. The group of a call that has ended has no name.
-    fn reply_record(&self, reply_to: ReplyTo) -> journal::Origin {
+    fn reply_record(&self, reply_to: ReplyTo) -> journal::ReplyTo {
         match reply_to {
-            ReplyTo::None => journal::Origin::None,
-            ReplyTo::Single => journal::Origin::Single,
+            ReplyTo::None => journal::ReplyTo::None,
+            ReplyTo::Single => journal::ReplyTo::Single,
             ReplyTo::Fan { fan, index } => match self.fan_outs.get(fan) {
-                Some(fan) => journal::Origin::Fan(fan.id, index),
-                None => journal::Origin::None,
+                Some(fan) => journal::ReplyTo::Fan(fan.id, index),
+                None => journal::ReplyTo::None,
             },
         }
     }
