@@ -26,4 +26,5 @@ mod routing;
 mod shards;
 mod spawned;
 mod time;
+mod trace;
 mod turns;
