@@ -1,6 +1,6 @@
 //! The books: the messages that came in, and their fates.
 //!
-//! Each message has an [`Entry`] from the moment at which it comes in. The part that has the message keeps the entry,
+//! Each message has an [`Entry`] from the moment at which it comes in. The holder of the message keeps the entry,
 //! and closes it with the message: as delivered, faulted, dead or cancelled. So the entries that are open are the
 //! messages that wait, after every step.
 

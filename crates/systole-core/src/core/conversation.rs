@@ -1,17 +1,16 @@
-//! An active conversation: the messages that it holds, and its ready threads.
+//! An active conversation: the messages that it holds.
 //!
 //! The counts follow the messages themselves: the holder of a [`Share`] or a [`AwaitedAnswers`] is counted, and its drop gives
 //! the place back. So a message that is delivered, cancelled or forgotten on any path is no longer counted.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
 use super::blueprint::Principal;
 use super::contract::Scheduling;
 use super::gauge::Permit;
 use super::io::{Answer, Settled};
-use super::key::ThreadKey;
+use super::rounds::Ready;
 use crate::vocab::Fault;
 
 /// The counts and the place in the run queue of a conversation in which something happens. An idle root has none.
@@ -103,50 +102,6 @@ impl AwaitedAnswers {
         match result {
             Ok(settled) => settled.iter().for_each(|settled| self.add_outcome(&settled.outcome)),
             Err(fault) => self.add(fault.message.len()),
-        }
-    }
-}
-
-/// The number of a place in the run queue. A thread that leaves its place takes a new one at the tail
-/// when it comes back: the old place must not bring it forward.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Ticket(pub u32);
-
-/// The threads of one conversation that can be dispatched at once.
-#[derive(Debug)]
-pub(super) enum Ready {
-    /// First in, first out.
-    BreadthFirst(VecDeque<(ThreadKey, Ticket)>),
-    /// The newest thread first.
-    DepthFirst(BinaryHeap<(u64, ThreadKey, Ticket)>),
-}
-
-impl Ready {
-    pub(super) fn new(scheduling: Scheduling) -> Self {
-        match scheduling {
-            Scheduling::BreadthFirst => Self::BreadthFirst(VecDeque::new()),
-            Scheduling::DepthFirst => Self::DepthFirst(BinaryHeap::new()),
-        }
-    }
-
-    pub(super) fn push(&mut self, thread: ThreadKey, sequence: u64, ticket: Ticket) {
-        match self {
-            Self::BreadthFirst(queue) => queue.push_back((thread, ticket)),
-            Self::DepthFirst(heap) => heap.push((sequence, thread, ticket)),
-        }
-    }
-
-    pub(super) fn pop(&mut self) -> Option<(ThreadKey, Ticket)> {
-        match self {
-            Self::BreadthFirst(queue) => queue.pop_front(),
-            Self::DepthFirst(heap) => heap.pop().map(|(_, thread, ticket)| (thread, ticket)),
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        match self {
-            Self::BreadthFirst(queue) => queue.is_empty(),
-            Self::DepthFirst(heap) => heap.is_empty(),
         }
     }
 }

@@ -24,17 +24,19 @@ pub(super) struct Entrance {
     queue: Rounds<Item>,
     /// Messages on the entrance queue.
     messages: usize,
-    rate_limit: RateLimit,
+    pub rate_limit: RateLimit,
     /// Messages that entered from outside so far.
     entries: u64,
-    phase: Phase,
+    pub phase: Phase,
 }
 
 /// The phase of the organism's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+pub(super) enum Phase {
     Open,
+    /// Continues and dead letters are refused.
     Draining,
+    /// Everything is refused.
     Stopped,
 }
 
@@ -96,7 +98,7 @@ pub(super) struct Redriven {
     pub permit: Permit,
 }
 
-/// A token bucket for each client.
+/// The questions to the core that each client may send through the reserve: a token bucket for each.
 #[derive(Debug, Default)]
 pub(super) struct RateLimit {
     buckets: Vec<Option<Bucket>>,
@@ -156,11 +158,6 @@ impl Entrance {
         self.messages
     }
 
-    /// Returns whether a client may use the reserve for questions to the core once more.
-    pub(super) fn allows(&mut self, client: ClientId, now: Time) -> bool {
-        self.rate_limit.take(client, now)
-    }
-
     /// The ids of a message that enters from outside and belongs to no conversation of this core: derived from its
     /// address, because the core of a conversation derives from the root.
     pub(super) fn stray_ids(&mut self) -> (MessageId, ThreadId) {
@@ -172,29 +169,11 @@ impl Entrance {
         self.entries += 1;
         self.setup.key.derive_entry(root, self.entries)
     }
-
-    /// Refuses continues and dead letters from now on.
-    pub(super) fn drain(&mut self) {
-        self.phase = self.phase.max(Phase::Draining);
-    }
-
-    /// Refuses everything from now on.
-    pub(super) fn stop(&mut self) {
-        self.phase = Phase::Stopped;
-    }
-
-    pub(super) fn is_draining(&self) -> bool {
-        self.phase >= Phase::Draining
-    }
-
-    pub(super) fn is_stopped(&self) -> bool {
-        self.phase == Phase::Stopped
-    }
 }
 
 impl Item {
     /// Returns whether it is a message of its own in the books.
-    pub(super) fn has_entry(&self) -> bool {
+    fn has_entry(&self) -> bool {
         match self {
             Self::Injected(..) | Self::Redriven(..) => true,
             Self::Response(_) | Self::Calls(_) | Self::Reattached(_) | Self::Left(_) | Self::Cancel(_) => false,

@@ -13,7 +13,6 @@ use slotmap::SlotMap;
 use super::blueprint::ListenerId;
 use super::clock::{Timer, TimerId};
 use super::conversation::AwaitedAnswers;
-use super::faults;
 use super::io::{Attachment, CallId, Output};
 use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::outcomes::GroupResult;
@@ -74,13 +73,6 @@ pub(super) struct Holdings {
     pub slot: Option<ListenerId>,
     /// The journal's knowledge of the message, if there is a journal.
     pub record: Option<Box<InvocationRecord>>,
-}
-
-impl Holdings {
-    /// The number of the message in the journal; 0 if there is none.
-    pub(super) fn number(&self) -> Number {
-        self.record.as_ref().map_or(0, |record| record.number)
-    }
 }
 
 /// The state of a handler.
@@ -178,32 +170,6 @@ pub(super) enum GivenUp {
 }
 
 impl Invocation {
-    /// A handler that is about to start on a message.
-    pub(super) fn new(
-        thread: ThreadKey,
-        listener: ListenerId,
-        message: MessageId,
-        left: Option<Duration>,
-        boot: bool,
-    ) -> Self {
-        Self {
-            thread: Some(thread),
-            listener,
-            message,
-            seed: message,
-            emitted: 0,
-            boot,
-            is_known_unattended: false,
-            phase: Phase::Parked,
-            left,
-            stalled: false,
-            asked: Vec::new(),
-            calls: Vec::new(),
-            ready: VecDeque::new(),
-            record: None,
-        }
-    }
-
     pub(super) fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Running { .. })
     }
@@ -238,13 +204,6 @@ impl Invocation {
 }
 
 impl Replay {
-    /// Finds groups by their requests from now on.
-    pub(super) fn reattach(&mut self) {
-        self.reattaches = true;
-        self.count_calls();
-        self.decided.clear();
-    }
-
     /// Gives groups that are made from now on numbers behind those of the groups that were made before.
     pub(super) fn count_calls(&mut self) {
         self.before = self.calls.keys().max().map_or(self.before, |last| last + 1);
@@ -275,15 +234,6 @@ impl Replay {
     }
 }
 
-impl Holdings {
-    /// The fault of a handler that ended without asking for all that it had asked for before.
-    pub(super) fn divergence(&self) -> Option<Fault> {
-        let replay = &self.record.as_ref()?.replay;
-        let (_, first) = replay.calls.iter().filter(|_| !replay.reattaches).min_by_key(|(call, _)| **call)?;
-        Some(faults::diverged(&describe(&first.requests), "nothing: it ended"))
-    }
-}
-
 impl Invocations {
     pub(super) fn new(setup: Rc<Setup>) -> Self {
         Self {
@@ -294,10 +244,6 @@ impl Invocations {
             resumes: 0,
             unattended: BTreeSet::new(),
         }
-    }
-
-    pub(super) fn get(&self, id: InvocationId) -> Option<&Invocation> {
-        self.all.get(id)
     }
 
     /// The open thread of a handler.
@@ -320,8 +266,31 @@ impl Invocations {
         !invocation.boot || self.setup.blueprint.contract(invocation.listener).speaks_at_end
     }
 
-    /// Adds a handler and starts its time.
-    pub(super) fn start(&mut self, invocation: Invocation, slot: bool, step: &mut StepContext) -> InvocationId {
+    /// Adds the handler of a message and starts its time.
+    pub(super) fn start(
+        &mut self,
+        (thread, listener): (ThreadKey, ListenerId),
+        message: MessageId,
+        boot: bool,
+        slot: bool,
+        step: &mut StepContext,
+    ) -> InvocationId {
+        let invocation = Invocation {
+            thread: Some(thread),
+            listener,
+            message,
+            seed: message,
+            emitted: 0,
+            boot,
+            is_known_unattended: false,
+            phase: Phase::Parked,
+            left: self.setup.blueprint.contract(listener).timeout.filter(|_| !boot),
+            stalled: false,
+            asked: Vec::new(),
+            calls: Vec::new(),
+            ready: VecDeque::new(),
+            record: None,
+        };
         self.working += usize::from(self.is_work(&invocation));
         let id = self.all.insert(invocation);
         self.run(id, slot, step);

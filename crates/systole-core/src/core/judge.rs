@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use foldhash::{HashMap, HashMapExt};
 use systole_xml::ladder::Canonical;
-use systole_xml::schema::{self, Catalog, Draft, Element, SchemaError, Validated, Validator};
+use systole_xml::schema::{self, Catalog, DecodeFn, Draft, Element, SchemaError, Validated, Validator};
 
 use super::blueprint::{Blueprint, ListenerId, Party};
 use super::catch_panic::{Value, catch_panic};
@@ -18,7 +19,7 @@ use super::io::{Body, Emission, EmissionKind};
 use super::key::ThreadKey;
 use super::queued::Content;
 use super::records::stored;
-use super::setup::{Decoders, Setup};
+use super::setup::Setup;
 use crate::protocol::{MetaAnswer, MetaError, MetaProblem, MetaRequest};
 use crate::vocab::{Fault, Name, QName, ThreadId, ns};
 
@@ -35,6 +36,10 @@ pub(super) struct Payloads {
     decoders: Arc<Decoders>,
     validator: Validator,
 }
+
+/// The decoder of each payload that a listener takes; by listener, so that a look-up makes no key.
+#[derive(Clone, Default)]
+pub struct Decoders(Vec<HashMap<QName, DecodeFn>>);
 
 /// The choice of payloads of one response that are judged. Where there are more than a fan-out of them, only those are that
 /// may be the answer, and no more than a fan-out of them: the rest comes to nothing in any case.
@@ -448,6 +453,17 @@ impl Selection {
     }
 }
 
+impl Decoders {
+    /// Sets the decoder of a payload for a listener.
+    pub fn insert(&mut self, listener: ListenerId, payload: QName, decode: DecodeFn) {
+        let listener = listener.0 as usize;
+        if self.0.len() <= listener {
+            self.0.resize_with(listener + 1, HashMap::new);
+        }
+        self.0[listener].insert(payload, decode);
+    }
+}
+
 impl Payloads {
     /// Compiles the schemas.
     pub(super) fn new(setup: Rc<Setup>, catalog: Arc<Catalog>, decoders: Arc<Decoders>) -> Self {
@@ -470,7 +486,8 @@ impl Payloads {
 
     /// Decodes a payload for a listener. A panic of its type is the listener's failure.
     pub(super) fn decode(&self, listener: ListenerId, payload: Validated<Element>) -> Result<Body, Fault> {
-        let Some(decode) = self.decoders.get(listener, payload.payload().root()) else {
+        let of_listener = self.decoders.0.get(listener.0 as usize);
+        let Some(decode) = of_listener.and_then(|decoders| decoders.get(payload.payload().root())) else {
             return Err(faults::undecodable(&"no decoder is registered for it"));
         };
         let decoded = catch_panic(|| decode(&payload)).map_err(|_| faults::panicked())?;

@@ -1,6 +1,4 @@
-//! Keys of the core's tables: threads, invocations, fan-outs, and their hash.
-
-use std::hash::Hasher;
+//! Keys of the core's tables: threads, invocations, fan-outs.
 
 use slotmap::{Key, new_key_type};
 
@@ -13,40 +11,6 @@ new_key_type! {
 
     /// The calls of one response, or of one group of awaited calls.
     pub(super) struct FanOutKey;
-}
-
-/// Hashes keys that the core itself made: clients can't choose them to collide, so that a
-/// multiplication for each word is enough.
-#[derive(Debug, Default)]
-pub(super) struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u16(&mut self, word: u16) {
-        self.write_u64(u64::from(word));
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(u64::from(word));
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        // 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming, section 6.4).
-        const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(GOLDEN);
-    }
-
-    fn finish(&self) -> u64 {
-        // A table takes its places from the low bits, which a multiplication mixes least.
-        self.0 ^ (self.0 >> 32)
-    }
 }
 
 impl InvocationId {

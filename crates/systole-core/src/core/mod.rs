@@ -51,6 +51,7 @@ pub use io::{
     HandlerOutcome, Injected, Input, Join, JoinPosition, Message, Output, Place, Precedence, Remembered, Settled,
     Start,
 };
+pub use judge::Decoders;
 pub use key::{InvocationId, ThreadKey};
 #[doc(hidden)]
 pub use precheck::{Answered, PrecheckedAnswer, precheck, precheck_answer, precheck_call};
@@ -58,7 +59,7 @@ pub use prompt::listener_prompt;
 #[doc(hidden)]
 pub use read::read_label;
 pub use read::{ReadAnswer, ReadMessage, ReadPart, read_answer};
-pub use setup::{CoreConfig, Decoders};
+pub use setup::CoreConfig;
 pub use steps::Core;
 pub use tree::{Holding, OpenThread, Snapshot};
 pub use usage::{ModelAnswer, ModelFailure, Usage};

@@ -4,11 +4,12 @@
 //! then goes to the tail if it has more. So the first item of each waits for one turn of each other principal at most,
 //! however much those have waiting.
 
-use std::collections::VecDeque;
+use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
 use super::blueprint::Principal;
-use super::conversation::{Conversation, Ticket};
+use super::contract::Scheduling;
+use super::conversation::Conversation;
 use super::key::ThreadKey;
 
 /// The lines of the principals, and the order of their turns.
@@ -127,5 +128,49 @@ impl RunQueue {
             }
             next.map(|(thread, _)| thread)
         })
+    }
+}
+
+/// The number of a place in the run queue. A thread that leaves its place takes a new one at the tail
+/// when it comes back: the old place must not bring it forward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ticket(pub u32);
+
+/// The threads of one conversation that can be dispatched at once.
+#[derive(Debug)]
+pub(super) enum Ready {
+    /// First in, first out.
+    BreadthFirst(VecDeque<(ThreadKey, Ticket)>),
+    /// The newest thread first.
+    DepthFirst(BinaryHeap<(u64, ThreadKey, Ticket)>),
+}
+
+impl Ready {
+    pub(super) fn new(scheduling: Scheduling) -> Self {
+        match scheduling {
+            Scheduling::BreadthFirst => Self::BreadthFirst(VecDeque::new()),
+            Scheduling::DepthFirst => Self::DepthFirst(BinaryHeap::new()),
+        }
+    }
+
+    fn push(&mut self, thread: ThreadKey, sequence: u64, ticket: Ticket) {
+        match self {
+            Self::BreadthFirst(queue) => queue.push_back((thread, ticket)),
+            Self::DepthFirst(heap) => heap.push((sequence, thread, ticket)),
+        }
+    }
+
+    fn pop(&mut self) -> Option<(ThreadKey, Ticket)> {
+        match self {
+            Self::BreadthFirst(queue) => queue.pop_front(),
+            Self::DepthFirst(heap) => heap.pop().map(|(_, thread, ticket)| (thread, ticket)),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::BreadthFirst(queue) => queue.is_empty(),
+            Self::DepthFirst(heap) => heap.is_empty(),
+        }
     }
 }

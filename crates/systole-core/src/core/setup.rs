@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashMapExt};
-use systole_xml::schema::{Catalog, DecodeFn};
+use systole_xml::schema::Catalog;
 
-use super::blueprint::{Blueprint, ListenerId};
+use super::blueprint::Blueprint;
 use super::books::Books;
 use super::clock::Clock;
 use super::directory::Directory;
 use super::gauge::Gauge;
 use super::io::CoreId;
+use super::judge::Decoders;
 use super::outputs::Outputs;
 use super::queued::Sender;
-use crate::vocab::{IdKey, Name, Partition, Partitions, QName, Time};
+use crate::vocab::{IdKey, Name, Partition, Partitions, Time};
 
 /// The values that a core is made from.
 pub struct CoreConfig {
@@ -44,19 +44,15 @@ pub struct CoreConfig {
     pub epoch: Option<u32>,
 }
 
-/// The decoder of each payload that a listener takes; by listener, so that a look-up makes no key.
-#[derive(Clone, Default)]
-pub struct Decoders(Vec<HashMap<QName, DecodeFn>>);
-
-/// The values that each step reads and writes, whatever it is about: the time, the books and the outputs. They pass through
-/// all parts as one parameter. This is no part: it keeps no invariant beside those of its fields.
+/// The values that each step reads and writes, whatever it is about: the time, the books and the outputs. They go
+/// through the core as one parameter, which keeps no invariant beside those of its fields.
 pub(super) struct StepContext {
     pub clock: Clock,
     pub books: Books,
     pub out: Outputs,
 }
 
-/// The values of [`CoreConfig`] that never change and that several parts read.
+/// The values of [`CoreConfig`] that never change.
 pub(super) struct Setup {
     pub core: CoreId,
     /// The number of cores that the organism starts with, at least 1.
@@ -67,21 +63,6 @@ pub(super) struct Setup {
     pub key: IdKey,
     /// The start of the organism.
     pub started: Time,
-}
-
-impl Decoders {
-    /// Sets the decoder of a payload for a listener.
-    pub fn insert(&mut self, listener: ListenerId, payload: QName, decode: DecodeFn) {
-        let listener = listener.0 as usize;
-        if self.0.len() <= listener {
-            self.0.resize_with(listener + 1, HashMap::new);
-        }
-        self.0[listener].insert(payload, decode);
-    }
-
-    pub(super) fn get(&self, listener: ListenerId, payload: &QName) -> Option<&DecodeFn> {
-        self.0.get(listener.0 as usize)?.get(payload)
-    }
 }
 
 impl Setup {

@@ -10,12 +10,13 @@
 //!
 //! Handlers that had begun before a crash go before all others that wait.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::BuildHasherDefault;
+use std::collections::VecDeque;
+
+use foldhash::HashMap;
 
 use super::blueprint::Principal;
 use super::io::{CoreId, Precedence};
-use super::key::{KeyHasher, ThreadKey};
+use super::key::ThreadKey;
 use super::rounds::Rounds;
 
 /// A thread somewhere in the organism.
@@ -40,9 +41,9 @@ pub(super) struct Slots {
     begun: VecDeque<(Place, u64)>,
     /// The conversations that have a line, in the order of their turns.
     queue: Rounds<Place>,
-    lines: Table<Line>,
+    lines: HashMap<Place, Line>,
     /// The threads that still wait, with their numbers. Other entries of the lines are given up.
-    waiting: Table<u64>,
+    waiting: HashMap<Place, u64>,
     /// Numbers in all lines.
     standing: usize,
     issued: u64,
@@ -50,7 +51,6 @@ pub(super) struct Slots {
 
 /// A thread of a core.
 type Place = (CoreId, ThreadKey);
-type Table<T> = HashMap<Place, T, BuildHasherDefault<KeyHasher>>;
 
 /// The threads of one conversation that wait.
 #[derive(Debug, Default)]
@@ -62,30 +62,28 @@ struct Line {
 
 impl Slots {
     pub(super) fn new(concurrency: u32) -> Self {
-        let (lines, waiting) = (Table::default(), Table::default());
         Self {
             free: concurrency,
             rests: false,
             owed: 0,
             begun: VecDeque::new(),
             queue: Rounds::default(),
-            lines,
-            waiting,
+            lines: HashMap::default(),
+            waiting: HashMap::default(),
             standing: 0,
             issued: 0,
         }
     }
 
-    /// Takes a slot for a thread that had one before the start.
-    pub(super) fn take_again(&mut self) {
-        match self.free.checked_sub(1) {
-            Some(free) => self.free = free,
-            None => self.owed += 1,
-        }
-    }
-
-    /// Takes a free slot, or stands in line.
+    /// Takes a free slot, or stands in line. A thread that had a slot before the start has it again.
     pub(super) fn take(&mut self, waiter: Waiter, at: Precedence, resume: bool) -> bool {
+        if let Precedence::Delivered(_) = at {
+            match self.free.checked_sub(1) {
+                Some(free) => self.free = free,
+                None => self.owed += 1,
+            }
+            return true;
+        }
         if self.free > 0 && !self.rests {
             self.free -= 1;
             return true;
@@ -269,7 +267,7 @@ mod tests {
     #[test]
     fn threads_that_had_a_slot_have_it_again_and_it_goes_to_no_other() {
         let mut slots = Slots::new(1);
-        (0..3).for_each(|_| slots.take_again());
+        (0..3).for_each(|n| assert!(slots.take(of(8, n), Precedence::Delivered(n), false)));
         assert!(!slots.take(of(9, 1), Precedence::Later, false));
         assert_eq!(given(&mut slots, 4), [None, None, Some(1), None]);
         assert!(slots.take(of(9, 2), Precedence::Later, false) && !slots.take(of(9, 3), Precedence::Later, false));

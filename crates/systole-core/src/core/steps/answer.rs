@@ -60,8 +60,10 @@ impl Core {
 
     /// Checks whether a thread has work left; without any, it is silent.
     fn settle(&mut self, key: ThreadKey) {
-        let Some(thread) = self.tree.get(key) else { return };
-        if thread.is_busy() {
+        let Some(thread) = self.tree.threads.get(key) else { return };
+        let continues = thread.extra.as_ref().is_some_and(|extra| !extra.continues.is_empty());
+        let waits = thread.unjudged > 0 || thread.children.open > 0 || thread.mailbox.len() > 0 || continues;
+        if thread.invocation.is_some() || waits {
             return self.make_ready(key);
         }
         match thread.owner {
@@ -80,7 +82,7 @@ impl Core {
                 extra.timer.get_or_insert_with(|| clock.set(due, Timer::Idle(key)));
             }
             Owner::Listener(_) if thread.is_spawned() && thread.reply_to == ReplyTo::None => {}
-            Owner::Listener(_) if self.tree.is_below_boot(key) => self.end_child(key),
+            Owner::Listener(_) if self.tree.has_no_caller(key) => self.end_child(key),
             Owner::Listener(listener) => match self.setup.blueprint.contract(listener).silence {
                 Silence::Error if thread.extra.as_ref().is_some_and(|extra| extra.drained) => {
                     self.fail(key, faults::cancelled())
@@ -101,20 +103,16 @@ impl Core {
 
     /// Gives the thread's caller its only answer; then the thread is over.
     pub(super) fn answer(&mut self, key: ThreadKey, id: MessageId, reply: Reply, entry: Entry) {
-        let sender = self.tree[key].owner.sender();
+        let sender = Sender::from(self.tree[key].owner);
         let owed = self.tree.take_owed(key, &mut self.step);
         let Some(parent) = owed.parent else { return self.dead_reply(key, sender, reply, entry) };
         match self.tree[parent].owner {
             Owner::Client(client) => {
                 let place = self.tree.take_place(parent);
-                let thread = &self.tree[key];
-                let recipient = Recipient {
-                    client,
-                    root: self.tree[parent].id,
-                    label: thread.label().cloned(),
-                    traceparent: thread.traceparent().cloned(),
-                    place,
-                };
+                let extra = self.tree[key].extra.as_ref();
+                let (label, traceparent) =
+                    extra.map_or_else(Default::default, |extra| (extra.label.clone(), extra.traceparent.clone()));
+                let recipient = Recipient { client, root: self.tree[parent].id, label, traceparent, place };
                 self.send_to_client(recipient, sender, id, reply, entry);
             }
             Owner::Listener(listener) if owed.reply_to != ReplyTo::None => {
@@ -140,7 +138,7 @@ impl Core {
 
     /// Ends a thread as [`Core::fail`] does, with a rule that operators find among the dead letters.
     pub(super) fn fail_shown(&mut self, key: ThreadKey, fault: Fault) {
-        let sender = self.tree[key].owner.sender();
+        let sender = Sender::from(self.tree[key].owner);
         let entry = self.step.books.made();
         self.dead_letter(key, (sender, None), None, fault.clone(), entry);
         self.fail(key, fault);
@@ -286,7 +284,7 @@ impl Core {
 
     /// Ends the work of a thread for its call: the thread closes, or a spawned thread is emptied.
     fn end_call(&mut self, key: ThreadKey) {
-        match self.tree.get(key) {
+        match self.tree.threads.get(key) {
             Some(thread) if thread.is_spawned() => self.clear(key),
             Some(_) => self.close(key),
             None => {}
@@ -346,7 +344,6 @@ impl Core {
 
     /// Closes a thread and everything below it. Its caller gets no answer: that is left to the caller of this.
     pub(super) fn close(&mut self, top: ThreadKey) {
-        self.tree.unlink(top);
         if self.tree[top].children.first.is_none() {
             return self.close_one(top);
         }
@@ -363,7 +360,7 @@ impl Core {
     /// Closes a spawned thread at the wish of its owner. The calls that it owes answers to are
     /// counted off: the owner knows best why none will come.
     pub(super) fn close_spawned(&mut self, owner: ThreadKey, child: ThreadKey) {
-        let Some(thread) = self.tree.get(child) else { return };
+        let Some(thread) = self.tree.threads.get(child) else { return };
         let backlog = thread.extra.iter().filter_map(|extra| extra.spawned.as_ref()).flatten();
         let waiting = backlog.map(|call| (call.reply_to, call.message.id));
         let owed = std::iter::once((thread.reply_to, thread.opened_by)).chain(waiting);
@@ -380,10 +377,11 @@ impl Core {
         let mut below = Vec::new();
         self.tree.children_of(key, &mut below);
         below.into_iter().for_each(|child| self.close(child));
-        let invocation = self.tree[key].invocation.and_then(|id| self.invocations.get(id));
+        let invocation = self.tree[key].invocation.and_then(|id| self.invocations.all.get(id));
         let handled = invocation.map_or(0, |invocation| invocation.number());
         self.write_cleared(key, handled);
-        self.discard_work(key);
+        self.abort_handler(key);
+        self.tree.discard(key, &mut self.step);
         let thread = &mut self.tree[key];
         (thread.children.open, thread.invalid) = (0, 0);
         self.budgets.forget_refusals(key);
@@ -403,13 +401,13 @@ impl Core {
     }
 
     fn close_one(&mut self, key: ThreadKey) {
-        let cancelled = self.discard_work(key);
+        self.abort_handler(key);
         self.close_account(key);
-        self.tree.remove(key, cancelled, &mut self.step);
+        self.tree.remove(key, &mut self.step);
     }
 
-    /// Cancels the running handler and the queued messages of a thread; returns the number of messages.
-    fn discard_work(&mut self, key: ThreadKey) -> usize {
+    /// Cancels the handler of a thread, or its wait for a turn.
+    fn abort_handler(&mut self, key: ThreadKey) {
         if self.tree[key].turn != Turn::None {
             self.leave_turn(key);
         }
@@ -418,7 +416,6 @@ impl Core {
             // The account closes before the handler has ended.
             self.budgets.forfeit(invocation, &mut self.step);
         }
-        self.tree.discard(key, &mut self.step)
     }
 
     /// Closes the account of a thread that closes.
@@ -440,8 +437,7 @@ impl Core {
             self.tree.cancel_backlog(key, fan, &mut self.step);
             let reply_to = self.tree[key].reply_to;
             if matches!(reply_to, ReplyTo::Fan { fan: other, .. } if other == fan) {
-                self.tree[key].reply_to = ReplyTo::None;
-                self.tree.write_owes(key, &mut self.step);
+                self.tree.take_owed(key, &mut self.step);
                 self.end_call(key);
                 self.tree.count_off_answer(owner);
                 self.next_call(key);
@@ -451,7 +447,7 @@ impl Core {
 
     /// The client of a conversation has left.
     pub(super) fn leave(&mut self, root: ThreadId) {
-        let Some(key) = self.tree.root(root) else { return self.step.out.emit(Output::Gone { root }) };
+        let Some(key) = self.tree.roots.get(&root).copied() else { return self.step.out.emit(Output::Gone { root }) };
         self.mark_left(key);
         self.tree.touch(key);
     }
@@ -468,7 +464,7 @@ impl Core {
 
     /// Closes a conversation at the wish of its client.
     pub(super) fn cancel_conversation(&mut self, root: ThreadId) {
-        if let Some(key) = self.tree.root(root) {
+        if let Some(key) = self.tree.roots.get(&root).copied() {
             self.close(key);
         }
     }
@@ -492,7 +488,7 @@ impl Core {
     ) {
         let qname = payload.as_ref().map(|payload| payload.root().clone());
         self.tree.event(key, &mut self.step, || EventKind::DeadLetter { payload: qname, reason: reason.code });
-        let root = self.tree.get(key).and_then(|thread| self.tree.get(thread.root));
+        let root = self.tree.threads.get(key).and_then(|thread| self.tree.threads.get(thread.root));
         let partition = match root {
             Some(root) if root.is_boot() => Partition::BOOT,
             Some(root) => Partition::of(root.id),

@@ -39,7 +39,8 @@ impl Core {
         requests: Vec<Emission>,
         (join, within): (Join, Option<Duration>),
     ) {
-        let Some(thread) = self.invocations.thread(invocation).filter(|&thread| self.tree.contains(thread)) else {
+        let Some(thread) = self.invocations.thread(invocation).filter(|&thread| self.tree.threads.contains_key(thread))
+        else {
             let emitted = self.step.books.emitted(requests.len());
             return self.step.books.cancelled(emitted);
         };
@@ -66,8 +67,8 @@ impl Core {
             self.tree.touch(key);
             return self.check_replay(invocation);
         }
-        let listener = self.tree.get(key).and_then(|thread| thread.listener());
-        let asked = self.invocations.get(invocation).filter(|invocation| invocation.asked.contains(&call));
+        let listener = self.tree.threads.get(key).and_then(|thread| thread.listener());
+        let asked = self.invocations.all.get(invocation).filter(|invocation| invocation.asked.contains(&call));
         let asked =
             asked.map(|one| (Source { message: one.seed, number: one.number(), index: one.emitted }, one.fan_id(call)));
         let place = listener.zip(asked);
@@ -100,8 +101,7 @@ impl Core {
             let (requests, join) = (requests_record(&requests), join_word(join));
             Some(CallRecord { requests, join, until, settled: Vec::new(), outcome: journal::FanOutcome::Open })
         };
-        let fan = self.tree.open_fan_out(fan_out, record, &mut self.step);
-        self.tree.expire_at(fan, until, &mut self.step);
+        let fan = self.tree.open_fan_out(fan_out, until, record, &mut self.step);
         if let Some(invocation) = self.invocations.all.get_mut(invocation) {
             invocation.emitted += total as u64;
             invocation.calls.push((call, fan));
@@ -169,7 +169,7 @@ impl Core {
 
     /// Returns whether the handlers of a thread reattach.
     pub(super) fn reattaches(&self, key: ThreadKey) -> bool {
-        let listener = self.tree.get(key).and_then(|thread| thread.listener());
+        let listener = self.tree.threads.get(key).and_then(|thread| thread.listener());
         listener.is_some_and(|listener| self.setup.blueprint.contract(listener).on_restart == OnRestart::Reattach)
     }
 
@@ -321,7 +321,7 @@ impl Core {
     /// Ends a handler that runs again and waits in another order than before: for a result that came after one which it
     /// has not asked for this time.
     pub(super) fn check_replay(&mut self, id: InvocationId) {
-        let Some(invocation) = self.invocations.get(id) else { return };
+        let Some(invocation) = self.invocations.all.get(id) else { return };
         let Some(record) = invocation.record.as_ref() else { return };
         if invocation.is_running() || invocation.is_ready() || !invocation.asked.is_empty() {
             return;

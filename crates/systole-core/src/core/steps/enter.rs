@@ -13,7 +13,8 @@ use super::answer::{Recipient, Reply};
 use super::{Core, own_index};
 use crate::core::blueprint::{ClientId, ListenerId, Party};
 use crate::core::books::Entry;
-use crate::core::entrance::Item;
+use crate::core::conversation::Share;
+use crate::core::entrance::{Item, Phase};
 use crate::core::event::{EventKind, Misroute};
 use crate::core::exit::ExitPlace;
 use crate::core::faults;
@@ -75,7 +76,7 @@ impl Core {
         }
         let principal = Some(message.client).into();
         let item = Item::Injected(message, entry);
-        match self.entrance.is_stopped() {
+        match self.entrance.phase == Phase::Stopped {
             true => self.abandon(item, &faults::cancelled()),
             false => self.entrance.push(principal, item),
         }
@@ -85,7 +86,7 @@ impl Core {
     pub(super) fn admit(&mut self, message: Injected, entry: Entry) {
         let Injected { client, root, remote, last, message, permit, attachment, place } = message;
         let read = match message {
-            _ if permit.is_in_reserve() && !self.entrance.allows(client, self.step.clock.steady()) => {
+            _ if permit.is_in_reserve() && !self.entrance.rate_limit.take(client, self.step.clock.steady()) => {
                 Err(faults::overload())
             }
             Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.payloads.catalog()),
@@ -262,7 +263,7 @@ impl Core {
 
     /// The root of a client's conversation, opened if it isn't there.
     fn client_root(&mut self, root: ThreadId, client: ClientId) -> Result<ThreadKey, Fault> {
-        if let Some(key) = self.tree.root(root) {
+        if let Some(key) = self.tree.roots.get(&root).copied() {
             return Ok(key);
         }
         self.tree.room_in_organism()?;
@@ -280,7 +281,7 @@ impl Core {
             parent, target, payload, reply_to, ids, from, label, traceparent, deadline, spawned, permit, ..
         } = call;
         let budget = self.child_budget(target, call.budget);
-        let room = self.tree.room_for_child(parent).and_then(|()| self.tree.permit(permit, &payload));
+        let room = self.tree.room_for_child(parent).and_then(|()| self.permit(permit, &payload));
         let placed = room.and_then(|permit| Ok((permit, self.payloads.decode(target, payload)?)));
         let (permit, body) = match placed {
             Ok(placed) => placed,
@@ -293,7 +294,7 @@ impl Core {
         let child = Child { listener: target, ids, reply_to, label, traceparent, deadline, spawned };
         let key = self.tree.open_child(parent, child, &mut self.step);
         self.open_account(key, budget);
-        let share = self.tree.share(key, permit);
+        let share = Share::new(self.tree.conversation(key), permit);
         self.put(key, Queued::new(ids.0, from, Content::Body(body), share, entry));
         Ok(key)
     }
@@ -302,7 +303,7 @@ impl Core {
     pub(super) fn place_on(&mut self, key: ThreadKey, call: Call, entry: Entry) -> Result<(), (Fault, Entry)> {
         let Call { parent, target, payload, reply_to, ids, from, permit, .. } = call;
         let room = self.tree.room_for_call(parent).and_then(|()| self.tree.room_in_mailbox(key));
-        let room = room.and_then(|()| self.tree.permit(permit, &payload));
+        let room = room.and_then(|()| self.permit(permit, &payload));
         let placed = room.and_then(|permit| Ok((permit, self.payloads.decode(target, payload)?)));
         let (permit, body) = match placed {
             Ok(placed) => placed,
@@ -311,11 +312,17 @@ impl Core {
         if let Err(fault) = self.charge_call(parent, 0) {
             return Err((fault, entry));
         }
-        let share = self.tree.share(key, permit);
+        let share = Share::new(self.tree.conversation(key), permit);
         let message = Queued::new(ids.0, from, Content::Body(body), share, entry);
         self.tree.put(key, message, WaitsFor::Call(reply_to), &mut self.step);
         self.next_call(key);
         Ok(())
+    }
+
+    /// The place of a payload among the messages that wait: the one that it has, or a new one.
+    fn permit(&self, permit: Option<Permit>, payload: &Validated<Element>) -> Result<Permit, Fault> {
+        let admit = || self.tree.gauge.admit(payload.payload().bytes().len()).map_err(|_| faults::overload());
+        permit.map_or_else(admit, Ok)
     }
 
     /// Puts a message into a mailbox.
@@ -375,7 +382,7 @@ impl Core {
     /// The effect of a message on its conversation, for any fate of the message. A conversation that was never opened
     /// is closed: nothing more will leave it.
     fn conclude_entry(&mut self, client: ClientId, root: ThreadId, last: bool) {
-        let Some(key) = self.tree.root(root) else {
+        let Some(key) = self.tree.roots.get(&root).copied() else {
             return self.step.out.emit(Output::Closed { client, root });
         };
         if let Some(idle) = self.tree[key].extra().timer.take() {
@@ -412,7 +419,7 @@ impl Core {
         let Some(budget) = budget.map(|budget| budget.time(None)).filter(|budget| !budget.is_none()) else {
             return;
         };
-        let above = self.budgets.nearest(self.tree.upward(key));
+        let above = self.account(key);
         let record = BudgetRecord { thread: self.tree[key].sequence, budget, spent: Amounts::default() };
         self.budgets.open(key, record, above, Some(&mut self.step));
     }
@@ -433,7 +440,7 @@ impl Core {
         if self.budgets.is_empty() {
             return None;
         }
-        self.budgets.nearest(self.tree.upward(key))
+        self.budgets.nearest(std::iter::successors(Some(key), |&key| self.tree.threads.get(key)?.parent))
     }
 }
 

@@ -25,7 +25,7 @@ use crate::core::clock::Timer;
 use crate::core::contract::OnRestart;
 use crate::core::conversation::AwaitedAnswers;
 use crate::core::dead_letters::{DeadLetter, DeadLetterError, DeadLetterId};
-use crate::core::entrance::{Item, Redriven, Response};
+use crate::core::entrance::{Item, Phase, Redriven, Response};
 use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::invocations::{EarlierGroup, GroupState};
@@ -283,7 +283,7 @@ impl Core {
         let Some(&owner) = recovery.threads.get(&thread) else { return };
         let Some(CallRecord { requests, join, until, settled, outcome }) = call else {
             let kind = FanOutKind::Mailbox { delivered, counted_off };
-            let key = self.tree.link_fan_out(FanOut { id, owner, source, total, kind });
+            let key = self.tree.link_fan_out(FanOut { id, owner, source, total, kind }, None, &mut self.step);
             recovery.fans.insert(id, key);
             return;
         };
@@ -299,8 +299,8 @@ impl Core {
                 }
                 let (invocation, join) = (InvocationId::null(), join_of(&join));
                 let kind = FanOutKind::Awaited { invocation, call: CallId(call), join, outcomes, held, expires: None };
-                let fan = self.tree.link_fan_out(FanOut { id, owner, source, total, kind });
-                self.tree.expire_at(fan, until, &mut self.step);
+                let fan_out = FanOut { id, owner, source, total, kind };
+                let fan = self.tree.link_fan_out(fan_out, until, &mut self.step);
                 recovery.fans.insert(id, fan);
                 GroupState::Open(fan)
             }
@@ -336,7 +336,7 @@ impl Core {
             return;
         };
         let from = self.sender_named(&record.from);
-        if from == Sender::System && self.tree.is_below_boot(key) && matches!(record.body, BodyRecord::Payload(_)) {
+        if from == Sender::System && self.tree.has_no_caller(key) && matches!(record.body, BodyRecord::Payload(_)) {
             return self.send_boot_again(key, number, id);
         }
         let content = match record.body {
@@ -377,12 +377,13 @@ impl Core {
     fn cancel_calls_of_asked(&mut self, recovery: &Recovery) {
         let mut asked: Vec<_> = recovery.threads.values().copied().collect();
         asked.retain(|&key| {
-            let listener = self.tree.get(key).and_then(|thread| thread.listener());
+            let listener = self.tree.threads.get(key).and_then(|thread| thread.listener());
             listener.is_some_and(|id| self.setup.blueprint.contract(id).on_restart == OnRestart::AskAgain)
         });
         asked.sort_unstable();
         for key in asked {
-            let first = self.tree.get(key).and_then(|thread| thread.mailbox.front()).map(|message| message.number);
+            let first =
+                self.tree.threads.get(key).and_then(|thread| thread.mailbox.front()).map(|message| message.number);
             let Some(replay) = first.and_then(|message| self.invocations.replays.get_mut(&message)) else { continue };
             replay.count_calls();
             replay.decided.clear();
@@ -407,7 +408,9 @@ impl Core {
         self.step.out.write(|| Op::Close { thread: record.number });
         let reply_to = recovery.reply_to(record.reply_to);
         let parent = record.parent.and_then(|parent| recovery.threads.get(&parent)).copied();
-        if let Some(parent) = parent.filter(|&parent| reply_to != ReplyTo::None && self.tree.contains(parent)) {
+        if let Some(parent) =
+            parent.filter(|&parent| reply_to != ReplyTo::None && self.tree.threads.contains_key(parent))
+        {
             let label = record.label.clone();
             self.fault_to(parent, reply_to, record.opened_by, label, faults::unregistered());
         }
@@ -476,7 +479,7 @@ impl Core {
 
     /// Opens the account of a recovered thread. Those of the threads above it are open.
     pub(super) fn recover_account(&mut self, key: ThreadKey, record: BudgetRecord) {
-        let above = self.budgets.nearest(self.tree.upward(key));
+        let above = self.account(key);
         self.budgets.open(key, record, above, None);
     }
 
@@ -500,7 +503,7 @@ impl Core {
         let payload = letter.payload.clone().filter(|payload| *payload.root() != refused_qname());
         let payload = payload.ok_or(DeadLetterError::NoPayload)?;
         self.setup.blueprint.check_redrive(&letter.from, payload.root())?;
-        if self.entrance.is_draining() {
+        if self.entrance.phase >= Phase::Draining {
             return Err(DeadLetterError::Closed);
         }
         let permit = self.tree.gauge.admit(payload.bytes().len())?;
@@ -603,9 +606,9 @@ impl Core {
     /// Stops endless work: pending continues and boot handlers, except those that the next start takes up.
     /// A thread that has nothing but such a continue to wait for ends as `cancelled`, unless its silence is `idle`.
     pub(super) fn drain(&mut self) {
-        self.entrance.drain();
+        self.entrance.phase = self.entrance.phase.max(Phase::Draining);
         for key in self.tree.in_order(|_| true) {
-            if !self.tree.contains(key) {
+            if !self.tree.threads.contains_key(key) {
                 continue;
             }
             if self.is_booting(key) {
@@ -625,7 +628,7 @@ impl Core {
     pub(super) fn stop(&mut self) {
         self.drain();
         self.settle_touched();
-        self.entrance.stop();
+        self.entrance.phase = Phase::Stopped;
         if !self.step.out.writes() {
             return self.end_all(&faults::cancelled());
         }
@@ -673,7 +676,7 @@ impl Core {
     /// for the next start.
     pub(super) fn unwritable(&mut self) {
         self.step.out.give_up();
-        self.entrance.stop();
+        self.entrance.phase = Phase::Stopped;
         self.end_all(&faults::unwritable());
     }
 
@@ -702,7 +705,7 @@ impl Core {
                 self.step.books.faulted(entry);
                 let about = self.entrance.stray_ids().0;
                 self.last_fault(Recipient { client, root, label, traceparent: None, place }, about, fault);
-                if self.tree.root(root).is_none() {
+                if !self.tree.roots.contains_key(&root) {
                     self.step.out.emit(Output::Closed { client, root });
                 }
             }
@@ -751,7 +754,7 @@ impl Core {
     }
 
     fn dead_emission(&mut self, key: ThreadKey, to: Option<Name>, payload: Option<Canonical>, entry: Entry) {
-        match self.tree.get(key).and_then(|thread| thread.listener()) {
+        match self.tree.threads.get(key).and_then(|thread| thread.listener()) {
             Some(listener) => {
                 self.dead_letter(key, (Sender::Listener(listener), to), payload, faults::cancelled(), entry)
             }

@@ -19,7 +19,7 @@ use super::books::{Books, Counts};
 use super::budgets::{Budgets, OpenBudget};
 use super::clock::Clock;
 use super::dead_letters::DeadLetters;
-use super::entrance::{Entrance, Item};
+use super::entrance::{Entrance, Item, Phase};
 use super::event::{EventKind, shown};
 use super::invocations::{Invocation, Invocations};
 use super::io::{CoreMessage, Input, Output};
@@ -198,7 +198,7 @@ impl Core {
     fn rests(&self) -> bool {
         let is_left =
             |one: &Invocation| !one.is_running() || one.boot || self.setup.blueprint.contract(one.listener).outlives;
-        self.entrance.is_draining() && self.step.out.writes() && self.invocations.all.values().all(is_left)
+        self.entrance.phase >= Phase::Draining && self.step.out.writes() && self.invocations.all.values().all(is_left)
     }
 
     /// Returns whether all that runs are questions that nobody can answer here. What is queued waits for them, or for

@@ -13,16 +13,16 @@ use super::{Core, own_index};
 use crate::core::blueprint::ListenerId;
 use crate::core::books::{Entries, Entry};
 use crate::core::contract::Access;
-use crate::core::entrance::{Item, Response, Source};
+use crate::core::entrance::{Item, Phase, Response, Source};
 use crate::core::event::{EventKind, Misroute, excerpt, shown};
 use crate::core::faults;
-use crate::core::invocations::{Holdings, Invocation};
+use crate::core::invocations::{Holdings, Invocation, describe};
 use crate::core::io::{Emission, EmissionKind, HandlerOutcome};
 use crate::core::judge::{Asker, Refusal, Selection, Verdict};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::read::{ReadAnswer, ReadPart, read_answer};
-use crate::core::tree::{About, FanOut, FanOutKind, Turn, WaitsFor};
+use crate::core::tree::{About, FanOut, FanOutKind, Tree, Turn, WaitsFor};
 use crate::journal::{FanId, NoteRecord, Number, Op};
 use crate::protocol::{MetaAnswer, MetaRequest, write_refused};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, Time};
@@ -60,7 +60,7 @@ impl Core {
     /// A handler ended.
     pub(super) fn finished(&mut self, id: InvocationId, outcome: HandlerOutcome) {
         let Some((ended, holdings)) = self.end_invocation(id) else { return };
-        match ended.thread.filter(|&thread| self.tree.contains(thread)) {
+        match ended.thread.filter(|&thread| self.tree.threads.contains_key(thread)) {
             Some(thread) => self.thread_finished(thread, ended, holdings, outcome),
             None => {
                 self.give_back(holdings);
@@ -79,11 +79,15 @@ impl Core {
         let silent = matches!(&outcome, HandlerOutcome::Emitted(emissions) if emissions.is_empty());
         let ended_well =
             matches!(outcome, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_));
-        let diverged = if ended_well { holdings.divergence() } else { None };
+        let diverged = if ended_well { divergence(&holdings) } else { None };
         if ended_well && !silent && diverged.is_none() {
             self.tree[key].unjudged += 1;
             let answers = self.tree[key].opened_by;
-            let source = Source { message: ended.seed, number: holdings.number(), index: ended.emitted };
+            let source = Source {
+                message: ended.seed,
+                number: holdings.record.as_ref().map_or(0, |record| record.number),
+                index: ended.emitted,
+            };
             let response = Response { thread: key, answers, source, holdings, outcome };
             return self.entrance.push(self.tree.principal(key), Item::Response(response));
         }
@@ -190,9 +194,9 @@ impl Core {
         let (kind, ReadPart { claims, payload }) = (EmissionKind::Inferred, part);
         let Some(claims) = claims else { return Emission { kind, to: None, thread: None, payload } };
         let own = &self.setup.blueprint.contract(listener).name;
-        let own_id = self.tree.get(key).map(|thread| thread.id);
+        let own_id = self.tree.threads.get(key).map(|thread| thread.id);
         let named = claims.thread.as_deref().and_then(|thread| thread.parse::<ThreadId>().ok());
-        let thread = named.filter(|&id| self.tree.spawned_by(key, id).is_some());
+        let thread = named.filter(|&id| spawned_by(&self.tree, key, id).is_some());
         let foreign = claims.thread.filter(|_| thread.is_none() && (named.is_none() || named != own_id));
         let pretended = Some(claims.from).filter(|from| !from.is_empty() && **from != *own.as_str());
         if pretended.is_some() || foreign.is_some() {
@@ -229,7 +233,7 @@ impl Core {
     fn judge_one(&mut self, key: ThreadKey, listener: ListenerId, emission: &Emission) -> Verdict {
         let tree = &self.tree;
         self.payloads.judge().emission(listener, emission, |id| {
-            let child = tree.spawned_by(key, id)?;
+            let child = spawned_by(tree, key, id)?;
             Some((child, tree[child].listener()?))
         })
     }
@@ -259,7 +263,7 @@ impl Core {
             let (id, kind) =
                 (FanId { message: source.number, call: None }, FanOutKind::Mailbox { delivered: 0, counted_off: 0 });
             let fan_out = FanOut { id, owner: key, source: source.message, total: total as u32, kind };
-            self.tree.open_fan_out(fan_out, || None, &mut self.step)
+            self.tree.open_fan_out(fan_out, None, || None, &mut self.step)
         });
         let first = verdicts.iter().find_map(Verdict::refusal).cloned();
         if !self.take_effect(key, listener, source, fan, verdicts, entries) {
@@ -399,7 +403,7 @@ impl Core {
             Verdict::Addressed { thread, payload } => {
                 self.note_calls(&emitter, payload.payload(), 1);
                 let (ids, reply_to) = self.copy(&emitter, 0);
-                let Some(target) = self.tree.get(thread).and_then(|thread| thread.listener()) else {
+                let Some(target) = self.tree.threads.get(thread).and_then(|thread| thread.listener()) else {
                     let fault = faults::route(payload.payload().root());
                     return self.refuse_call(key, reply_to, ids.0, fault, Some(Misroute::UnknownThread), entry);
                 };
@@ -455,7 +459,7 @@ impl Core {
     fn place_continue(&mut self, key: ThreadKey, message: Queued, after: Duration) {
         if after.is_zero() {
             self.put(key, message);
-        } else if self.entrance.is_draining() {
+        } else if self.entrance.phase >= Phase::Draining {
             self.step.books.cancelled(message.entry);
             self.tree[key].extra().drained = true;
         } else {
@@ -721,6 +725,19 @@ impl Core {
         }
         self.tree.event(key, &mut self.step, || EventKind::Refused { by, output: shown(output.as_bytes()), fault });
     }
+}
+
+/// The fault of a handler that ended without asking for all that it had asked for before.
+fn divergence(holdings: &Holdings) -> Option<Fault> {
+    let replay = &holdings.record.as_ref()?.replay;
+    let (_, first) = replay.calls.iter().filter(|_| !replay.reattaches).min_by_key(|(call, _)| **call)?;
+    Some(faults::diverged(&describe(&first.requests), "nothing: it ended"))
+}
+
+/// A spawned thread, if it is a child of that owner.
+fn spawned_by(tree: &Tree, owner: ThreadKey, id: ThreadId) -> Option<ThreadKey> {
+    let child = *tree.spawned.get(&id)?;
+    tree.threads.get(child).filter(|thread| thread.parent == Some(owner)).map(|_| child)
 }
 
 /// Checks that a listener may change something on its own threads.

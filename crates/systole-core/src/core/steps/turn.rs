@@ -17,6 +17,7 @@ use super::Core;
 use crate::core::blueprint::ListenerId;
 use crate::core::clock::{Timer, TimerId};
 use crate::core::contract::OnRestart;
+use crate::core::entrance::Phase;
 use crate::core::event::{EventKind, shown};
 use crate::core::faults;
 use crate::core::invocations::{GivenUp, GroupState, Holdings, Invocation, InvocationRecord};
@@ -91,7 +92,7 @@ impl Core {
     pub(super) fn make_ready(&mut self, key: ThreadKey) {
         let thread = &self.tree[key];
         let Some(listener) = thread.listener().filter(|_| thread.turn == Turn::None) else { return };
-        let resume = match thread.invocation.and_then(|id| self.invocations.get(id)) {
+        let resume = match thread.invocation.and_then(|id| self.invocations.all.get(id)) {
             Some(invocation) if !invocation.is_ready() => return,
             Some(invocation) if invocation.is_running() || invocation.boot => return self.enter_run_queue(key, false),
             Some(_) => true,
@@ -124,12 +125,7 @@ impl Core {
     }
 
     fn take_slot(&mut self, want: &Want) -> bool {
-        let slots = &mut self.turns.slots[want.listener.0 as usize];
-        if let Precedence::Delivered(_) = want.at {
-            slots.take_again();
-            return true;
-        }
-        slots.take(want.waiter, want.at, want.resume)
+        self.turns.slots[want.listener.0 as usize].take(want.waiter, want.at, want.resume)
     }
 
     /// The core that keeps the slots of a listener.
@@ -150,7 +146,7 @@ impl Core {
     pub(super) fn dispatch(&mut self) -> bool {
         let tree = &self.tree;
         let stands = |key, place| {
-            let turn = tree.get(key).map(|thread| thread.turn);
+            let turn = tree.threads.get(key).map(|thread| thread.turn);
             matches!(turn, Some(Turn::Queued { ticket, .. }) if ticket == place)
         };
         let Some(key) = self.turns.run_queue.pop(stands) else { return false };
@@ -183,8 +179,8 @@ impl Core {
             Some((from, Content::Body(Body::Payload { .. }))) => from == Sender::System,
             Some((_, Content::Body(Body::Fault(_)) | Content::Stored(_) | Content::Fatal(_))) | None => false,
         };
-        self.tree.is_below_boot(key)
-            && thread.invocation.map_or_else(waits, |id| self.invocations.get(id).is_some_and(|one| one.boot))
+        self.tree.has_no_caller(key)
+            && thread.invocation.map_or_else(waits, |id| self.invocations.all.get(id).is_some_and(|one| one.boot))
     }
 
     /// Starts the handler of the next message. `slot`: the thread holds one, as all do but those
@@ -227,8 +223,7 @@ impl Core {
                 return self.fail(key, fault);
             }
         };
-        let left = self.setup.blueprint.contract(listener).timeout.filter(|_| !boot);
-        let invocation = self.invocations.start(Invocation::new(key, listener, id, left, boot), slot, &mut self.step);
+        let invocation = self.invocations.start((key, listener), id, boot, slot, &mut self.step);
         self.tree[key].invocation = Some(invocation);
         let (join, answered) = self.tree.deliver(answers);
         if let Some(join) = join {
@@ -269,7 +264,10 @@ impl Core {
         let mut replay = self.invocations.replays.remove(&number).unwrap_or_default();
         let on_restart = self.setup.blueprint.contract(invocation.listener).on_restart;
         if on_restart == OnRestart::Reattach {
-            replay.reattach();
+            // It finds groups by their requests from now on, in any order.
+            replay.reattaches = true;
+            replay.count_calls();
+            replay.decided.clear();
         }
         invocation.emitted = replay.emitted;
         // A run that need not repeat the one before, whose calls may be forgotten, has ids of its own.
@@ -293,7 +291,7 @@ impl Core {
 
     /// Writes that a handler begins, where a start after a crash must know it: the listener has one slot.
     fn note_begin(&mut self, id: InvocationId) {
-        let Some(invocation) = self.invocations.get(id).filter(|_| self.step.out.writes()) else { return };
+        let Some(invocation) = self.invocations.all.get(id).filter(|_| self.step.out.writes()) else { return };
         let contract = self.setup.blueprint.contract(invocation.listener);
         let Some(record) = invocation.record.as_ref().filter(|_| contract.concurrency == 1 && !invocation.boot) else {
             return;
@@ -330,7 +328,7 @@ impl Core {
         }
         let (mut history, mut place) = (Vec::new(), Place::default());
         if self.setup.blueprint.contract(listener).context {
-            let seen = self.invocations.get(invocation).and_then(|one| one.record.as_ref()?.replay.remembered);
+            let seen = self.invocations.all.get(invocation).and_then(|one| one.record.as_ref()?.replay.remembered);
             let before = seen.map_or(Number::MAX, |seen| seen.number);
             history = self.tree[key].extra().history.get_or_insert_default().messages(before);
             place = seen.map_or_else(Place::default, |seen| Place { number: seen.place, answers: seen.answers });
@@ -364,7 +362,7 @@ impl Core {
 
     /// Writes from which number on the context of the thread has the message of a handler.
     fn note_seen(&mut self, id: InvocationId, seen: Seen) {
-        let message = self.invocations.get(id).map_or(0, Invocation::number);
+        let message = self.invocations.all.get(id).map_or(0, Invocation::number);
         if message != 0 {
             let (index, name, value) = (NoteRecord::CONTEXT, "context".into(), seen.to_string().into());
             self.step.out.write(|| Op::Note(NoteRecord { message, index, name, value }));
@@ -399,7 +397,7 @@ impl Core {
     }
 
     fn resume(&mut self, key: ThreadKey, id: InvocationId, slot: bool) {
-        let Some(invocation) = self.invocations.get(id) else { return };
+        let Some(invocation) = self.invocations.all.get(id) else { return };
         let (listener, running, boot) = (invocation.listener, invocation.is_running(), invocation.boot);
         // Either it went on without its answer, or it parked again after it had entered the run queue.
         if slot && (running || !invocation.is_ready()) {
@@ -500,7 +498,7 @@ impl Core {
     /// Writes a value that a handler recorded. The handler goes on when the value is durable.
     pub(super) fn noted(&mut self, id: InvocationId, index: u32, (name, value): (Arc<str>, Arc<str>)) {
         // A closed thread needs no notes: its handler is not run again.
-        let open = self.invocations.get(id).filter(|invocation| invocation.thread.is_some());
+        let open = self.invocations.all.get(id).filter(|invocation| invocation.thread.is_some());
         let message = open.map_or(0, Invocation::number);
         if message != 0 {
             self.step.out.write(|| Op::Note(NoteRecord { message, index, name, value }));
@@ -560,7 +558,7 @@ impl Core {
 
     /// Reports an event of a running handler to operators: `what` makes it of the name of the listener.
     pub(super) fn report(&mut self, id: InvocationId, what: impl FnOnce(Name) -> EventKind) {
-        let Some(invocation) = self.invocations.get(id) else { return };
+        let Some(invocation) = self.invocations.all.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
         let by = self.setup.blueprint.contract(invocation.listener).name.clone();
         self.tree.event(thread, &mut self.step, || what(by));
@@ -568,7 +566,7 @@ impl Core {
 
     /// Reports an attempt at a model that got no answer to operators.
     pub(super) fn model_failed(&mut self, id: InvocationId, attempt: ModelFailure) {
-        let Some(message) = self.invocations.get(id).map(|invocation| invocation.message) else { return };
+        let Some(message) = self.invocations.all.get(id).map(|invocation| invocation.message) else { return };
         let ModelFailure { backend, attempt, error, usage } = attempt;
         let error = shown(error.as_bytes());
         self.report(id, |by| EventKind::ModelFailed { by, message, backend, attempt, error, usage });
@@ -577,7 +575,7 @@ impl Core {
     /// Charges an answer that a handler got from a model, and tells operators of it.
     pub(super) fn charge_answer(&mut self, id: InvocationId, answer: ModelAnswer) {
         self.charge_usage(id, answer.usage);
-        let Some(invocation) = self.invocations.get(id) else { return };
+        let Some(invocation) = self.invocations.all.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
         let (by, message) = (self.setup.blueprint.contract(invocation.listener).name.clone(), invocation.message);
         let ModelAnswer { backend, model, usage, text, fault } = answer;
@@ -613,7 +611,7 @@ impl Core {
     /// yet are for the next start.
     pub(super) fn release_slot(&mut self, listener: ListenerId) {
         match self.home(listener) {
-            _ if self.entrance.is_stopped() => {}
+            _ if self.entrance.phase == Phase::Stopped => {}
             home if home == self.setup.core => self.slot_returned(listener),
             home => self.step.out.send(home, CoreMessage::SlotReturned { listener }),
         }
@@ -621,7 +619,7 @@ impl Core {
 
     /// Gives a thread the slot that it waited for; if it no longer waits, another thread gets the slot.
     pub(super) fn slot_granted(&mut self, listener: ListenerId, key: ThreadKey) {
-        if self.tree.get(key).is_some_and(|thread| thread.turn == Turn::Waiting) {
+        if self.tree.threads.get(key).is_some_and(|thread| thread.turn == Turn::Waiting) {
             self.enter_run_queue(key, true);
         } else {
             self.release_slot(listener);
@@ -647,7 +645,7 @@ impl Core {
 
     /// A slot of a listener whose home is this core comes back.
     pub(super) fn slot_returned(&mut self, listener: ListenerId) {
-        if !self.entrance.is_stopped() {
+        if self.entrance.phase != Phase::Stopped {
             self.turns.slots[listener.0 as usize].give_back();
             self.grant_free_slots(listener);
         }
@@ -689,7 +687,7 @@ impl Core {
     pub(super) fn listener_rests(&mut self, listener: ListenerId, rests: bool) {
         let Some(slots) = self.turns.slots.get_mut(listener.0 as usize) else { return };
         slots.rests = rests;
-        if !self.entrance.is_stopped() {
+        if self.entrance.phase != Phase::Stopped {
             self.grant_free_slots(listener);
         }
     }
@@ -709,12 +707,12 @@ impl Core {
                 }
             }
             Timer::Idle(key) => {
-                if self.tree.contains(key) {
+                if self.tree.threads.contains_key(key) {
                     self.close(key);
                 }
             }
             Timer::Calls(fan) => self.expire_calls(fan),
-            Timer::Continue(key, message) => match self.tree.contains(key) {
+            Timer::Continue(key, message) => match self.tree.threads.contains_key(key) {
                 true => {
                     self.tree.end_delay(key, id);
                     self.put(key, *message);

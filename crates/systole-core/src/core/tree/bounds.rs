@@ -24,11 +24,8 @@
 //! full thus shrinks with each dispatch, or makes as many messages as it consumes, until it has room or is over.
 //! A loop by `continue_with` consumes one message for each that it makes, so that it may run for ever.
 
-use systole_xml::schema::{Element, Validated};
-
 use super::Tree;
 use crate::core::faults;
-use crate::core::gauge::Permit;
 use crate::core::judge::Verdict;
 use crate::core::key::ThreadKey;
 use crate::vocab::Fault;
@@ -110,17 +107,6 @@ impl Tree {
         Ok(())
     }
 
-    /// Checks that the organism may have one more thread.
-    pub(in crate::core) fn room_in_organism(&self) -> Result<(), Fault> {
-        let limit = self.setup.blueprint.limits.threads;
-        if self.directory.threads() >= limit {
-            return Err(faults::limit(format_args!("the organism may have {limit} threads")));
-        }
-        Ok(())
-    }
-}
-
-impl Tree {
     /// Checks that a thread may open one more child.
     pub(in crate::core) fn room_for_child(&self, parent: ThreadKey) -> Result<(), Fault> {
         self.room_for_call(parent)?;
@@ -128,13 +114,13 @@ impl Tree {
         self.room_in_organism()
     }
 
-    /// The place of a payload among the messages that wait: the one that it has, or a new one.
-    pub(in crate::core) fn permit(
-        &self,
-        permit: Option<Permit>,
-        payload: &Validated<Element>,
-    ) -> Result<Permit, Fault> {
-        permit.map_or_else(|| self.gauge.admit(payload.payload().bytes().len()).map_err(|_| faults::overload()), Ok)
+    /// Checks that the organism may have one more thread.
+    pub(in crate::core) fn room_in_organism(&self) -> Result<(), Fault> {
+        let limit = self.setup.blueprint.limits.threads;
+        if self.directory.threads() >= limit {
+            return Err(faults::limit(format_args!("the organism may have {limit} threads")));
+        }
+        Ok(())
     }
 }
 

@@ -41,15 +41,6 @@ pub(in crate::core) enum FanOutKind {
     },
 }
 
-impl FanOutKind {
-    /// Cancels the timer of a deadline.
-    pub(super) fn cancel_timer(&self, step: &mut StepContext) {
-        if let Self::Awaited { expires: Some(timer), .. } = self {
-            step.clock.cancel(*timer);
-        }
-    }
-}
-
 /// A group of awaited calls that has its result.
 pub(in crate::core) struct Decided {
     pub id: FanId,
@@ -71,23 +62,32 @@ pub(in crate::core) enum CountedOff {
 }
 
 impl Tree {
-    /// Opens a fan-out.
+    /// Opens a fan-out. `until`: the deadline of awaited calls.
     pub(in crate::core) fn open_fan_out(
         &mut self,
         fan_out: FanOut,
+        until: Option<Time>,
         call: impl FnOnce() -> Option<CallRecord>,
         step: &mut StepContext,
     ) -> FanOutKey {
-        let key = self.link_fan_out(fan_out);
+        let key = self.link_fan_out(fan_out, until, step);
         self.write_fan_out(key, call, step);
         key
     }
 
     /// Puts a fan-out where it belongs, whether it is new or comes out of the journal.
-    pub(in crate::core) fn link_fan_out(&mut self, fan_out: FanOut) -> FanOutKey {
+    pub(in crate::core) fn link_fan_out(
+        &mut self,
+        fan_out: FanOut,
+        until: Option<Time>,
+        step: &mut StepContext,
+    ) -> FanOutKey {
         let owner = fan_out.owner;
         let key = self.fan_outs.insert(fan_out);
         self.threads[owner].extra().fans.push(key);
+        if let (Some(until), FanOutKind::Awaited { expires, .. }) = (until, &mut self.fan_outs[key].kind) {
+            *expires = Some(step.clock.set(until, Timer::Calls(key)));
+        }
         key
     }
 
@@ -174,18 +174,12 @@ impl Tree {
         Some(Decided { id: fan.id, invocation: *invocation, call: *call, order, result })
     }
 
-    /// Sets the deadline of a group of awaited calls, if it has one.
-    pub(in crate::core) fn expire_at(&mut self, key: FanOutKey, until: Option<Time>, step: &mut StepContext) {
-        let awaited = self.fan_outs.get_mut(key).map(|fan| &mut fan.kind);
-        if let (Some(until), Some(FanOutKind::Awaited { expires, .. })) = (until, awaited) {
-            *expires = Some(step.clock.set(until, Timer::Calls(key)));
-        }
-    }
-
     /// Removes a fan-out with its timer; its owner, if that is open.
     pub(in crate::core) fn remove_fan_out(&mut self, key: FanOutKey, step: &mut StepContext) -> Option<ThreadKey> {
         let FanOut { owner, kind, .. } = self.unlink_fan_out(key)?;
-        kind.cancel_timer(step);
+        if let FanOutKind::Awaited { expires: Some(timer), .. } = kind {
+            step.clock.cancel(timer);
+        }
         self.threads.contains_key(owner).then_some(owner)
     }
 

@@ -23,15 +23,16 @@ use slotmap::SlotMap;
 
 use crate::core::blueprint::{ClientId, ListenerId, Principal};
 use crate::core::clock::{Timer, TimerId};
-use crate::core::conversation::{Conversation, Share, Ticket};
+use crate::core::conversation::{Conversation, Share};
 use crate::core::dead_letters::DeadLetters;
 use crate::core::directory::Directory;
 use crate::core::event::{Event, EventKind};
 use crate::core::exit::ExitPlace;
-use crate::core::gauge::{Gauge, Permit};
+use crate::core::gauge::Gauge;
 use crate::core::io::{Body, Output};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
+use crate::core::rounds::Ticket;
 use crate::core::setup::{Setup, StepContext};
 use crate::journal;
 use crate::journal::{BodyRecord, CallRecord, FanRecord, MessageRecord, MessageState, Number, Op, ThreadRecord};
@@ -286,25 +287,6 @@ impl Tree {
         }
     }
 
-    pub(in crate::core) fn get(&self, key: ThreadKey) -> Option<&Thread> {
-        self.threads.get(key)
-    }
-
-    pub(in crate::core) fn contains(&self, key: ThreadKey) -> bool {
-        self.threads.contains_key(key)
-    }
-
-    /// The root of a client's conversation, if it is open in this core.
-    pub(in crate::core) fn root(&self, id: ThreadId) -> Option<ThreadKey> {
-        self.roots.get(&id).copied()
-    }
-
-    /// A spawned thread, if it is a child of that owner.
-    pub(in crate::core) fn spawned_by(&self, owner: ThreadKey, id: ThreadId) -> Option<ThreadKey> {
-        let child = *self.spawned.get(&id)?;
-        self.threads.get(child).filter(|thread| thread.parent == Some(owner)).map(|_| child)
-    }
-
     /// Messages in mailboxes and backlogs.
     pub(in crate::core) fn queued(&self) -> usize {
         self.queued
@@ -321,11 +303,6 @@ impl Tree {
         let mut threads: Vec<_> = threads.map(|(key, thread)| (thread.sequence, key)).collect();
         threads.sort_unstable();
         threads.into_iter().map(|(_, key)| key).collect()
-    }
-
-    /// A thread and those above it, up to its root.
-    pub(in crate::core) fn upward(&self, key: ThreadKey) -> impl Iterator<Item = ThreadKey> {
-        std::iter::successors(Some(key), |&key| self.threads.get(key)?.parent)
     }
 
     /// The listeners from the root to a thread.
@@ -352,8 +329,8 @@ impl Tree {
         }
     }
 
-    /// Returns whether a thread stands right below a root without an owner, as those of boot do.
-    pub(in crate::core) fn is_below_boot(&self, key: ThreadKey) -> bool {
+    /// Returns whether a thread stands right below a root without an owner: that of `<boot>`, or of a redriven letter.
+    pub(in crate::core) fn has_no_caller(&self, key: ThreadKey) -> bool {
         self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::None)
     }
 
@@ -477,7 +454,7 @@ impl Tree {
     }
 
     /// Takes a thread out of its parent's list.
-    pub(in crate::core) fn unlink(&mut self, child: ThreadKey) {
+    fn unlink(&mut self, child: ThreadKey) {
         let thread = &mut self.threads[child];
         let (parent, previous, next) = (thread.parent, thread.children.previous.take(), thread.children.next.take());
         let (Some(parent), Some(previous)) = (parent, previous) else { return };
@@ -622,18 +599,12 @@ impl Tree {
 
     /// The principal whose conversation a thread belongs to; the organism, if the thread is closed.
     pub(in crate::core) fn principal(&self, key: ThreadKey) -> Principal {
-        self.get(key).and_then(|thread| self.get(thread.root)?.owner.client()).into()
-    }
-
-    /// Counts a message for the conversation of a thread.
-    pub(in crate::core) fn share(&mut self, key: ThreadKey, permit: Permit) -> Share {
-        Share::new(self.conversation(key), permit)
+        self.threads.get(key).and_then(|thread| self.threads.get(thread.root)?.owner.client()).into()
     }
 
     /// Counts a message of so many bytes, regardless of the bounds.
     pub(in crate::core) fn count(&mut self, key: ThreadKey, bytes: usize) -> Share {
-        let permit = self.gauge.count(bytes);
-        self.share(key, permit)
+        Share::new(self.conversation(key), self.gauge.count(bytes))
     }
 }
 
@@ -687,16 +658,16 @@ impl Tree {
         if let Some(extra) = &mut self.threads[key].extra {
             extra.drained = false;
             for fan in std::mem::take(&mut extra.fans) {
-                if let Some(fan_out) = self.fan_outs.remove(fan) {
-                    fan_out.kind.cancel_timer(step);
-                }
+                self.remove_fan_out(fan, step);
             }
         }
         cancelled
     }
 
-    /// Removes a thread whose messages are [discarded](Self::discard), with the calls that wait on it.
-    pub(in crate::core) fn remove(&mut self, key: ThreadKey, mut cancelled: usize, step: &mut StepContext) {
+    /// Removes a thread with its messages and the calls that wait on it.
+    pub(in crate::core) fn remove(&mut self, key: ThreadKey, step: &mut StepContext) {
+        self.unlink(key);
+        let mut cancelled = self.discard(key, step);
         let (id, root) = (self.threads[key].id, self.threads[key].root);
         if let Some(backlog) = self.threads[key].extra.as_mut().and_then(|extra| extra.spawned.take()) {
             self.spawned.remove(&id);
@@ -730,7 +701,7 @@ impl Tree {
     }
 
     /// Writes that a spawned thread owes something else than before. One that is not spawned closes at once.
-    pub(in crate::core) fn write_owes(&self, key: ThreadKey, step: &mut StepContext) {
+    fn write_owes(&self, key: ThreadKey, step: &mut StepContext) {
         let Some(thread) = self.threads.get(key).filter(|thread| thread.is_spawned()) else { return };
         let (number, opened_by, reply_to) = (thread.sequence, thread.opened_by, thread.reply_to);
         step.out.write(|| Op::Owes { thread: number, opened_by, reply_to: self.reply_record(reply_to) });
@@ -871,7 +842,7 @@ impl Thread {
         self.extra.as_ref()?.traceparent.as_ref()
     }
 
-    pub(in crate::core) fn label(&self) -> Option<&Arc<str>> {
+    fn label(&self) -> Option<&Arc<str>> {
         self.extra.as_ref()?.label.as_ref()
     }
 
@@ -890,15 +861,6 @@ impl Thread {
     /// Returns the number of slots in its mailbox that are taken: by queued messages and by promised answers.
     fn reserved(&self) -> usize {
         self.children.open as usize + self.mailbox.len() + self.pending_continues() + self.backlog_len()
-    }
-
-    /// Returns whether something can still happen on it without a message from outside.
-    pub(in crate::core) fn is_busy(&self) -> bool {
-        self.invocation.is_some()
-            || self.unjudged > 0
-            || self.children.open > 0
-            || self.mailbox.len() > 0
-            || self.pending_continues() > 0
     }
 
     fn new(
@@ -932,16 +894,18 @@ impl Thread {
     }
 }
 
-impl Owner {
+impl From<Owner> for Sender {
     /// The owner as the sender of the messages of its thread.
-    pub(in crate::core) fn sender(self) -> Sender {
-        match self {
-            Self::Listener(listener) => Sender::Listener(listener),
-            Self::Client(client) => Sender::Client(client),
-            Self::None => Sender::System,
+    fn from(owner: Owner) -> Self {
+        match owner {
+            Owner::Listener(listener) => Self::Listener(listener),
+            Owner::Client(client) => Self::Client(client),
+            Owner::None => Self::System,
         }
     }
+}
 
+impl Owner {
     /// The client that owns it, if one does.
     pub(in crate::core) fn client(self) -> Option<ClientId> {
         match self {
