@@ -41,11 +41,6 @@ impl Directory {
         (core != NOWHERE).then_some(CoreId(core))
     }
 
-    /// Returns whether a client's conversation is open.
-    pub fn is_open(&self, root: ThreadId) -> bool {
-        self.roots.contains_key(&root)
-    }
-
     /// Open threads of all cores.
     pub fn threads(&self) -> usize {
         self.threads.load(Ordering::Relaxed)
@@ -70,8 +65,9 @@ impl Directory {
         }
     }
 
-    pub(super) fn is_owned_by(&self, root: ThreadId, client: ClientId) -> bool {
-        self.roots.get(&root).is_some_and(|owner| *owner == client)
+    /// The client of a conversation, if that is open.
+    pub(super) fn owner(&self, root: ThreadId) -> Option<ClientId> {
+        self.roots.get(&root).map(|owner| *owner)
     }
 
     pub(super) fn insert(&self, root: ThreadId, client: ClientId) {

@@ -56,11 +56,7 @@ impl BodyText for Message {
 #[test]
 fn questions_that_nobody_can_answer_are_no_work_but_stay_open() {
     for shards in [1, 2] {
-        let person = listener("person", |person| {
-            person.accepts = qnames(&["ping"]);
-            person.replies = qnames(&["pong"]);
-            person.concurrency = 1;
-        });
+        let person = server("person", &["ping"], &["pong"]).concurrency(1);
         let mut world = Setup { shards, ..Setup::new(vec![person]) }.build();
         for n in 0..4 {
             world.send("alice", letter("ping", n).at(n as usize % usize::from(shards)));

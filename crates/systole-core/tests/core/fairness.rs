@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use systole_core::core::*;
 use systole_core::vocab::ThreadId;
 
-use crate::harness::{Seen, Setup, World, boss, client, letter, listener, worker};
+use crate::harness::{Seen, Setup, World, boss, client, letter, server, worker};
 use crate::model::cases;
-use crate::payloads::{call, qnames, reply};
+use crate::payloads::{call, reply};
 
 /// The number of threads that may go before a ready one, and the number that have gone.
 struct Wait {
@@ -73,11 +73,7 @@ fn turn(world: &mut World, threads: &HashMap<ThreadId, Mail>, ends: bool, choice
 
 /// A listener with one slot, and clients that may call it.
 fn one_slot(shards: u16) -> World {
-    let mut setup = Setup::new(vec![listener("slow", |slow| {
-        slow.accepts = qnames(&["ask"]);
-        slow.replies = qnames(&["told"]);
-        slow.concurrency = 1;
-    })]);
+    let mut setup = Setup::new(vec![server("slow", &["ask"], &["told"]).concurrency(1)]);
     setup.clients = CLIENTS.map(|name| client(name, &["ask"])).into();
     (setup.events, setup.shards) = (false, shards);
     setup.build()

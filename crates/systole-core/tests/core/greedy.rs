@@ -147,11 +147,7 @@ fn bytes_that_a_conversation_holds_are_bounded_and_so_are_replies() {
 
 #[test]
 fn a_client_is_told_that_its_conversation_is_full() {
-    let slow = listener("slow", |slow| {
-        slow.accepts = qnames(&["ask"]);
-        slow.replies = qnames(&["told"]);
-        slow.concurrency = 1;
-    });
+    let slow = server("slow", &["ask"], &["told"]).concurrency(1);
     let mut setup = Setup::new(vec![slow]);
     setup.blueprint = |blueprint| blueprint.limits.conversation_messages = 3;
     let mut world = setup.build();

@@ -192,7 +192,7 @@ impl Setup {
 }
 
 /// Every listener gets its payloads as they are.
-fn decoders(blueprint: &Blueprint) -> Decoders {
+pub(crate) fn decoders(blueprint: &Blueprint) -> Decoders {
     let mut decoders = Decoders::default();
     for (id, contract) in blueprint.listeners() {
         for payload in contract.accepts.iter().chain(&contract.returns) {

@@ -179,12 +179,7 @@ fn bytes_that_wait_are_bounded_too() {
 
 #[test]
 fn a_permit_is_held_until_the_message_is_handled() {
-    let mut world = Setup::new(vec![listener("slow", |slow| {
-        slow.accepts = qnames(&["ask"]);
-        slow.replies = qnames(&["told"]);
-        slow.concurrency = 1;
-    })])
-    .build();
+    let mut world = Setup::new(vec![server("slow", &["ask"], &["told"]).concurrency(1)]).build();
     for n in 0..3 {
         world.send("alice", letter("ask", n));
     }

@@ -8,11 +8,7 @@ use super::payloads::*;
 
 /// `echo` is at home in shard 0.
 fn world(shards: u16, concurrency: u32) -> World {
-    let mut setup = Setup::new(vec![listener("echo", |echo| {
-        echo.accepts = qnames(&["ask"]);
-        echo.replies = qnames(&["told"]);
-        echo.concurrency = concurrency;
-    })]);
+    let mut setup = Setup::new(vec![server("echo", &["ask"], &["told"]).concurrency(concurrency)]);
     setup.shards = shards;
     setup.build()
 }

@@ -85,11 +85,7 @@ fn a_handler_that_takes_too_long_fails_its_thread_alone() {
 
 #[test]
 fn waiting_for_a_slot_is_not_running() {
-    let echo = listener("echo", |echo| {
-        echo.accepts = qnames(&["ask"]);
-        echo.replies = qnames(&["told"]);
-        echo.concurrency = 1;
-    });
+    let echo = server("echo", &["ask"], &["told"]).concurrency(1);
     let mut world = Setup::new(vec![echo]).build();
     world.send("alice", letter("ask", 0));
     world.send("alice", letter("ask", 1));
@@ -131,11 +127,7 @@ fn a_blocking_handler_keeps_its_slot_until_it_ends() {
 
 #[test]
 fn the_time_of_a_stalled_handler_stands_still_and_it_keeps_its_slot() {
-    let echo = listener("echo", |echo| {
-        echo.accepts = qnames(&["ask"]);
-        echo.replies = qnames(&["told"]);
-        echo.concurrency = 1;
-    });
+    let echo = server("echo", &["ask"], &["told"]).concurrency(1);
     let mut world = Setup::new(vec![echo]).build();
     world.send("alice", letter("ask", 0));
     world.send("alice", letter("ask", 1));

@@ -27,12 +27,7 @@ fn slots_are_given_first_come_first_served() {
 
 #[test]
 fn no_listener_runs_more_handlers_than_it_has_slots() {
-    let mut world = Setup::new(vec![listener("echo", |echo| {
-        echo.accepts = qnames(&["ask"]);
-        echo.replies = qnames(&["told"]);
-        echo.concurrency = 3;
-    })])
-    .build();
+    let mut world = Setup::new(vec![server("echo", &["ask"], &["told"]).concurrency(3)]).build();
     for n in 0..10 {
         world.send("alice", letter("ask", n));
     }

@@ -125,14 +125,14 @@ impl Core {
         given: ThreadId,
     ) -> Result<ThreadId, Option<CoreId>> {
         let directory = &self.tree.directory;
-        let own = claimed.into_iter().chain([given]).find(|&id| directory.is_owned_by(id, client));
+        let own = claimed.into_iter().chain([given]).find(|&id| directory.owner(id) == Some(client));
         let root = own.unwrap_or(given);
         match directory.core_of(Partition::of(root)) {
             Some(core) if core == self.setup.core => {}
             other => return Err(other),
         }
         // Ids that entrances give are fresh. One that isn't must not open the conversation of another client.
-        let taken = own.is_none() && directory.is_open(given);
+        let taken = own.is_none() && directory.owner(given).is_some();
         Ok(if taken { self.setup.first_partition().place(self.entrance.stray_ids().1) } else { root })
     }
 

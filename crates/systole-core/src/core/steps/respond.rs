@@ -213,13 +213,13 @@ impl Core {
     fn judge_all(&mut self, key: ThreadKey, listener: ListenerId, emissions: &[Emission]) -> Vec<Verdict> {
         let setup = self.setup.clone();
         let replies = &setup.blueprint.contract(listener).replies;
-        let fault = faults::too_many(emissions.len(), &setup.blueprint);
         let mut selection = Selection::of(emissions.len(), &setup.blueprint);
         let verdicts = emissions.iter().map(|emission| {
             if selection.takes(|| emission.may_be_one_of(replies)) {
                 return self.judge_one(key, listener, emission);
             }
-            let (to, payload, fault) = (emission.to.clone(), emission.payload.clone().into_payload(), fault.clone());
+            let (to, payload) = (emission.to.clone(), emission.payload.clone().into_payload());
+            let fault = faults::too_many(emissions.len(), &setup.blueprint);
             Verdict::Refused(Refusal { to, payload, fault, misroute: None, width: 1 })
         });
         verdicts.collect()

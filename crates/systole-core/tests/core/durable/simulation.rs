@@ -8,7 +8,7 @@ use systole_core::core::*;
 use systole_core::journal::{EgressRecord, Number, Recovered};
 use systole_core::vocab::{Amounts, Budget, IdKey, MessageId, Name, Partition, Partitions, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
-use systole_xml::schema::{Catalog, Decoded};
+use systole_xml::schema::Catalog;
 use uuid::Uuid;
 
 use super::client::Clients;
@@ -17,6 +17,7 @@ use super::random::Random;
 use super::serial::Serial;
 use super::store::Store;
 use super::takeover::Takeovers;
+use crate::harness::decoders;
 use crate::payloads::{catalog, qname, xml};
 
 thread_local! {
@@ -718,21 +719,13 @@ pub(crate) fn start_shard(
     directory: &Directory,
     now: Time,
 ) -> Core {
-    let mut decoders = Decoders::default();
-    for (id, contract) in blueprint.listeners() {
-        for payload in contract.accepts.iter().chain(&contract.returns) {
-            let decode =
-                |payload: &systole_xml::schema::Validated<_>| Ok(Box::new(payload.payload().clone()) as Decoded);
-            decoders.insert(id, payload.clone(), Arc::new(decode));
-        }
-    }
     let mut core = Core::new(CoreConfig {
         core,
         cores,
         partitions,
         blueprint: blueprint.clone(),
         catalog: CATALOG.with(Arc::clone),
-        decoders: Arc::new(decoders),
+        decoders: Arc::new(decoders(blueprint)),
         key: IdKey::new(recovered.key),
         gauge: Gauge::new(100_000, 1 << 30),
         directory: directory.clone(),
