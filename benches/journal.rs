@@ -14,7 +14,7 @@ use systole::prelude::*;
 use systole::runtime::{LocalBoxFuture, RawListener, RunContext};
 use systole::schema::PayloadSchema;
 use systole::vocab::{MessageId, Name, ThreadId, Time};
-use systole_core::journal::{BodyRecord, Journal, MessageRecord, MessageState, Op, Origin, Owner, Step, ThreadRecord};
+use systole_core::journal::{BodyRecord, Journal, MessageRecord, MessageState, Op, Owner, ReplyTo, Step, ThreadRecord};
 use uuid::Uuid;
 
 const ROUNDS: usize = 5;
@@ -118,7 +118,7 @@ fn thread(number: u64) -> ThreadRecord {
         ordinal: 1,
         depth: 3,
         opened_by: MessageId::from_uuid(uuid(number)),
-        origin: Origin::Single,
+        reply_to: ReplyTo::Single,
         deadline: Time::from_nanos(1 << 60),
         own_deadline: false,
         spawned: false,
@@ -136,7 +136,7 @@ fn message(number: u64) -> MessageRecord {
         id: MessageId::from_uuid(uuid(number)),
         from: Name::parse("researcher").expect("a name"),
         in_reply_to: Some(MessageId::from_uuid(uuid(number - 1))),
-        answers: Origin::None,
+        answers: ReplyTo::None,
         state: MessageState::Queued,
         body: BodyRecord::Payload(payload().into()),
         attempts: 0,
@@ -238,7 +238,7 @@ fn starting(folder: &Path) {
     for conversation in 0..WAITING / EACH {
         let root = FIRST + conversation * (EACH + 2);
         let owner = Owner::Client(Name::parse("customer").expect("a name"));
-        let opened = ThreadRecord { parent: None, root, owner, depth: 0, origin: Origin::None, ..thread(root) };
+        let opened = ThreadRecord { parent: None, root, owner, depth: 0, reply_to: ReplyTo::None, ..thread(root) };
         let child = ThreadRecord { parent: Some(root), root, depth: 1, ..thread(root + 1) };
         let mut ops = vec![Op::Open(opened), Op::Open(child)];
         let messages = (root + 2..).take(EACH as usize);

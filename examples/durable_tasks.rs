@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use systole::actor::*;
+use systole::inbox::TaskAction;
 use systole::inbox::payload::{ResultPayload, Submit};
 use systole::jobs::Job;
 use systole::journal::Durability;
@@ -40,10 +41,11 @@ impl Handler<Delivery<Read>> for Reviewer {
             let owner = inbox.owner().expect("the job has one").clone();
             let task = inbox.tasks().next().expect("it was submitted");
             let (id, pages) = (task.id, 20);
-            match page {
-                page if page < pages => inbox.accept(&owner, id, now),
-                _ => inbox.complete(&owner, id, "two typos", now),
-            }
+            let action = match page {
+                page if page < pages => TaskAction::Accept,
+                _ => TaskAction::Complete("two typos".into()),
+            };
+            inbox.apply(&owner, id, action, now)
         });
         Box::pin(async move {
             moved.await?;

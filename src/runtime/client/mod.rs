@@ -95,7 +95,7 @@ impl Client {
 
     /// Returns the name of the client.
     pub fn name(&self) -> &Name {
-        &self.shared.blueprint.principal(self.id).name
+        &self.shared.blueprint[self.id].name
     }
 
     /// Returns a handle whose messages have a deadline of `patience` after they are sent.

@@ -80,7 +80,7 @@ impl RunContext {
 
     /// Returns the listener's own contract.
     pub fn contract(&self) -> &Contract {
-        self.blueprint.contract(self.listener)
+        &self.blueprint[self.listener]
     }
 
     /// The blueprint of the organism, and the listener's own place in it.

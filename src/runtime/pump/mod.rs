@@ -475,7 +475,7 @@ impl Shard {
 
 /// Returns the shard whose instance of a listener serves this one.
 fn home(shard_context: &ShardContext, listener: ListenerId) -> CoreId {
-    if shard_context.blueprint.contract(listener).stateless {
+    if shard_context.blueprint[listener].stateless {
         return shard_context.shard;
     }
     let shards = shard_context.links.shards().count();

@@ -21,7 +21,6 @@ use systole_xml::schema::Catalog;
 use super::command::{Command, Links};
 use super::handlers::{Handler, HandlerKey, Handlers, Place};
 use super::watchdog::Pulse;
-use crate::runtime::handler::host::REST;
 use systole_store::clock::Clock;
 
 /// The shared state of one shard: the local queue into its core, the running handlers, the links to other shards.
@@ -113,18 +112,18 @@ impl ShardContext {
         }
     }
 
-    /// Reports that a listener of this shard rests, or is back: its slots are kept here.
-    pub(crate) fn announce_rest(&self, listener: ListenerId, rests: bool) {
-        if rests {
-            let name = &self.blueprint.contract(listener).name;
-            tracing::error!(listener = %name, "a listener fails again and again: it rests for {REST:?}, and its messages wait");
+    /// Reports that a listener of this shard rests for a while, or is back: its slots are kept here.
+    pub(crate) fn announce_rest(&self, listener: ListenerId, rest: Option<Duration>) {
+        if let Some(rest) = rest {
+            let name = &self.blueprint[listener].name;
+            tracing::error!(listener = %name, "a listener fails again and again: it rests for {rest:?}, and its messages wait");
         }
-        self.tell(self.shard, Input::ListenerRests { listener, rests });
+        self.tell(self.shard, Input::ListenerRests { listener, rests: rest.is_some() });
     }
 
     /// Reports that nobody can answer the questions of a listener of this shard to the cores that use its instance here.
     pub(crate) fn announce_unattended(&self, listener: ListenerId) {
-        if self.blueprint.contract(listener).stateless {
+        if self.blueprint[listener].stateless {
             return self.tell(self.shard, Input::ListenerUnattended { listener });
         }
         for shard in self.links.shards() {
@@ -162,7 +161,7 @@ impl ShardContext {
         listener: ListenerId,
         place: Place,
     ) -> HandlerKey {
-        let can_park = self.blueprint.contract(listener).can_park;
+        let can_park = self.blueprint[listener].can_park;
         if matches!(place, Place::Host) {
             self.fresh.set(self.fresh.get() + 1);
         }

@@ -103,7 +103,7 @@ impl Watchdog {
 
     fn report(&self, watched: &Watched, took: Duration, ended: bool) {
         let Some(id) = ((watched.word & LISTENER) as u32).checked_sub(1) else { return };
-        let listener = self.blueprint.contract(ListenerId(id)).name.clone();
+        let listener = self.blueprint[ListenerId(id)].name.clone();
         let (shard, ms) = (watched.shard.0, took.as_millis() as u64);
         match ended {
             false => tracing::warn!(

@@ -46,7 +46,7 @@ impl Contract {
     /// The contract of a listener: examples of what it accepts, or the payloads of these files.
     pub(super) fn of(config: Config, listener: ListenerId, files: &[PathBuf]) -> Result<Self, Failure> {
         let limits = config.blueprint.limits.clone();
-        let contract = config.blueprint.contract(listener);
+        let contract = &config.blueprint[listener];
         let mut validator = Validator::new(Arc::new(config.catalog.clone()));
         let mut samples = read(files, &limits)?;
         for payload in &samples {
@@ -85,7 +85,7 @@ impl Contract {
         // No fault names them here.
         let to = Answered { message: MessageId::from_uuid(Uuid::nil()), thread: ThreadId::from_uuid(Uuid::nil()) };
         Some(match precheck_answer(output.clone(), to, *listener, blueprint, validator) {
-            Ok(checked) if checked.read.parts.is_empty() && blueprint.contract(*listener).silence == Silence::Error => {
+            Ok(checked) if checked.read.parts.is_empty() && blueprint[*listener].silence == Silence::Error => {
                 Err("it has no payload, which is a fault for its caller: `silence: idle` in the contract allows it"
                     .into())
             }
@@ -116,9 +116,8 @@ impl Contract {
             let is = |root: &QName| *may == root || (root.namespace().is_empty() && may.local() == root.local());
             payload.as_ref().is_some_and(|payload| is(payload.root()))
         };
-        let meant = blueprint.contract(*listener).calls.iter().find(is_meant);
-        let callees =
-            meant.into_iter().flat_map(|payload| blueprint.accepting(payload)).map(|&id| blueprint.contract(id));
+        let meant = blueprint[*listener].calls.iter().find(is_meant);
+        let callees = meant.into_iter().flat_map(|payload| blueprint.accepting(payload)).map(|&id| &blueprint[id]);
         let callees = callees.filter(|callee| call.to.as_ref().is_none_or(|to| callee.name == *to));
         let example = |reply| config.catalog.get(reply).and_then(PayloadSchema::example);
         let found = callees.flat_map(|callee| &callee.replies).find_map(example);

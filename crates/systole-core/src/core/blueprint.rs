@@ -1,5 +1,7 @@
 //! The blueprint: the listeners and clients of an organism, with the parties at both ends of each payload.
 
+use std::ops::Index;
+
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::contract::{ClientContract, Contract, MetaFlags, Routing, Scheduling, Silence};
@@ -151,6 +153,24 @@ impl BlueprintProblem {
     }
 }
 
+/// The contract of a listener of this blueprint. The core looks at ids where they come in.
+impl Index<ListenerId> for Blueprint {
+    type Output = Contract;
+
+    fn index(&self, id: ListenerId) -> &Contract {
+        &self.listeners[id.0 as usize]
+    }
+}
+
+/// A client of this blueprint. The core looks at ids where they come in.
+impl Index<ClientId> for Blueprint {
+    type Output = ClientContract;
+
+    fn index(&self, id: ClientId) -> &ClientContract {
+        &self.clients[id.0 as usize]
+    }
+}
+
 impl Blueprint {
     /// Lays out an organism; listeners keep their order, which is the order of broadcasts.
     pub fn new(organism: impl Into<String>, listeners: Vec<Contract>, clients: Vec<ClientContract>) -> Self {
@@ -216,16 +236,6 @@ impl Blueprint {
         self.clients.get(id.0 as usize)
     }
 
-    /// The contract of a listener of this blueprint. The core looks at ids where they come in.
-    pub fn contract(&self, id: ListenerId) -> &Contract {
-        &self.listeners[id.0 as usize]
-    }
-
-    /// A client of this blueprint. The core looks at ids where they come in.
-    pub fn principal(&self, id: ClientId) -> &ClientContract {
-        &self.clients[id.0 as usize]
-    }
-
     /// The party of a name.
     pub fn party(&self, name: &str) -> Option<Party> {
         self.parties.get(name).copied()
@@ -244,8 +254,8 @@ impl Blueprint {
     /// The payloads that a party lists among its calls.
     pub fn calls(&self, party: Party) -> &[QName] {
         match party {
-            Party::Client(id) => &self.principal(id).calls,
-            Party::Listener(id) => &self.contract(id).calls,
+            Party::Client(id) => &self[id].calls,
+            Party::Listener(id) => &self[id].calls,
         }
     }
 
@@ -302,7 +312,7 @@ impl Blueprint {
                 let first = if is_unique { firsts.routed } else { firsts.unique };
                 if let Some(first) = first.filter(|&first| first != id) {
                     problems.push(BlueprintProblem::Ambiguous {
-                        first: self.contract(first).name.clone(),
+                        first: self[first].name.clone(),
                         second: second.name.clone(),
                         payload: payload.clone(),
                     });
@@ -331,7 +341,7 @@ impl Blueprint {
             let over_http = |call: &&QName| caller.outlives && call.namespace() == payload::NAMESPACE;
             for call in caller.calls.iter().filter(|call| !over_http(call)) {
                 for &callee in self.accepting(call).iter().filter(|callee| callees.insert(**callee)) {
-                    let callee = self.contract(callee);
+                    let callee = &self[callee];
                     for reply in callee.replies.iter().filter(|reply| !returns.contains(reply)) {
                         problems.push(BlueprintProblem::Unreturned {
                             caller: caller.name.clone(),
@@ -351,8 +361,8 @@ impl Blueprint {
         for listener in mute.filter(|listener| listener.silence == Silence::Error) {
             for payload in listener.accepts.iter().filter(|payload| payload.namespace() != ns::CORE) {
                 let caller = self.ends(payload).callers.first().map(|&caller| match caller {
-                    Party::Client(id) => &self.principal(id).name,
-                    Party::Listener(id) => &self.contract(id).name,
+                    Party::Client(id) => &self[id].name,
+                    Party::Listener(id) => &self[id].name,
                 });
                 if let Some(caller) = caller {
                     problems.push(BlueprintProblem::Replyless {

@@ -263,7 +263,7 @@ impl Invocations {
 
     /// Returns whether the organism isn't idle while a handler runs: not that of `<boot>`, unless it emits at its end.
     pub(super) fn is_work(&self, invocation: &Invocation) -> bool {
-        !invocation.boot || self.setup.blueprint.contract(invocation.listener).speaks_at_end
+        !invocation.boot || self.setup.blueprint[invocation.listener].speaks_at_end
     }
 
     /// Adds the handler of a message and starts its time.
@@ -284,7 +284,7 @@ impl Invocations {
             boot,
             is_known_unattended: false,
             phase: Phase::Parked,
-            left: self.setup.blueprint.contract(listener).timeout.filter(|_| !boot),
+            left: self.setup.blueprint[listener].timeout.filter(|_| !boot),
             stalled: false,
             asked: Vec::new(),
             calls: Vec::new(),

@@ -152,7 +152,7 @@ impl Verdict {
     /// The one listener that it is for.
     pub(super) fn addressee(&self, blueprint: &Blueprint) -> Option<Name> {
         match self {
-            Self::Call { first, others, .. } if others.is_empty() => Some(blueprint.contract(*first).name.clone()),
+            Self::Call { first, others, .. } if others.is_empty() => Some(blueprint[*first].name.clone()),
             Self::Refused(refusal) => refusal.to.clone(),
             Self::Call { .. }
             | Self::Reply(_)
@@ -188,7 +188,7 @@ impl Judge<'_> {
         owned: impl FnOnce(ThreadId) -> Option<(ThreadKey, ListenerId)>,
     ) -> Verdict {
         let Emission { kind, to, thread: address, payload } = emission;
-        let contract = self.blueprint.contract(listener);
+        let contract = &self.blueprint[listener];
         let draft = match payload {
             Draft::Unencodable(error) => {
                 let is_call = matches!(kind, EmissionKind::Call | EmissionKind::Inferred);
@@ -239,7 +239,7 @@ impl Judge<'_> {
     /// thread.
     pub(super) fn untaken_answer(&self, listener: ListenerId, payload: &Canonical) -> Option<Fault> {
         let request = MetaRequest::read(payload).ok().filter(|_| payload.root().namespace() == ns::META)?;
-        let (answer, contract) = (request.answer()?, self.blueprint.contract(listener));
+        let (answer, contract) = (request.answer()?, &self.blueprint[listener]);
         (!contract.returns.contains(&answer)).then(|| faults::untaken(payload.root(), &answer, contract))
     }
 
@@ -296,7 +296,7 @@ impl Judge<'_> {
                 Err(error) => refuse_meta(payload, &error),
             };
         }
-        let target = self.blueprint.contract(target);
+        let target = &self.blueprint[target];
         if !target.accepts.contains(&qname) {
             let misroute = Misroute::NotAcceptedBy(target.name.clone());
             return refuse_route(draft, misroute);
@@ -504,7 +504,7 @@ impl Payloads {
     /// An answer as the listener takes it, or the end of a thread that takes no such answer.
     pub(super) fn returned(&self, listener: ListenerId, payload: Validated<Element>) -> Content {
         let qname = payload.payload().root();
-        if !self.setup.blueprint.contract(listener).returns.contains(qname) {
+        if !self.setup.blueprint[listener].returns.contains(qname) {
             return Content::Fatal(faults::unreturned(qname));
         }
         match self.decode(listener, payload) {

@@ -70,7 +70,7 @@ pub fn precheck_answer(
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<PrecheckedAnswer, Fault> {
-    let (contract, party) = (blueprint.contract(listener), Party::Listener(listener));
+    let (contract, party) = (&blueprint[listener], Party::Listener(listener));
     let sendable = || contract.replies.iter().chain(&contract.calls);
     let mut read = read_answer(raw, contract, &blueprint.limits.xml, validator.catalog())?;
     let found = read.parts.len();
@@ -159,7 +159,7 @@ pub fn precheck_call(
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<(), Fault> {
-    let contract = blueprint.contract(listener);
+    let contract = &blueprint[listener];
     let Some(payload) = call.payload.clone().into_payload().filter(|_| call.thread.is_none()) else { return Ok(()) };
     let payload = schema::infer_namespace(payload, contract.replies.iter().chain(&contract.calls), validator.catalog());
     let (caller, unproved) = (Some(Party::Listener(listener)), ParsedPayload::Unproved(payload));

@@ -20,7 +20,7 @@ What breaks a rule above is refused, and you are told which rule, where, and how
 /// Writes the prompt of a model that speaks for a listener: the payloads that the listener accepts, replies with,
 /// calls and gets back, each with its fields, bounds and an example, and the form of its answers.
 pub fn listener_prompt(listener: ListenerId, blueprint: &Blueprint, catalog: &Catalog) -> String {
-    let contract = blueprint.contract(listener);
+    let contract = &blueprint[listener];
     let mut prompt = Prompt { out: String::new(), described: BTreeSet::new(), blueprint, catalog };
     prompt.all(contract);
     prompt.out
@@ -85,7 +85,7 @@ impl<'a> Prompt<'a> {
         }
         let may_be_silent = |payload| {
             let acceptors = self.blueprint.accepting(payload).iter();
-            acceptors.map(|&id| self.blueprint.contract(id)).any(|acceptor| acceptor.silence == Silence::Idle)
+            acceptors.map(|&id| &self.blueprint[id]).any(|acceptor| acceptor.silence == Silence::Idle)
         };
         if contract.calls.iter().any(may_be_silent) {
             self.out.push_str(" A <fan-out-ended> says that nothing more comes back.");
@@ -93,7 +93,7 @@ impl<'a> Prompt<'a> {
         self.out.push_str("\n\n");
         for payload in &contract.calls {
             let acceptors: Vec<&Contract> =
-                self.blueprint.accepting(payload).iter().map(|&id| self.blueprint.contract(id)).collect();
+                self.blueprint.accepting(payload).iter().map(|&id| &self.blueprint[id]).collect();
             let names: Vec<&str> = acceptors.iter().map(|acceptor| acceptor.name.as_str()).collect();
             let _ = write!(self.out, "<{}> goes to {}", payload.local(), names.join(" and "));
             let about: Vec<&str> = acceptors.iter().map(|acceptor| acceptor.description.as_str()).collect();

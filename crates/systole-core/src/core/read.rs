@@ -40,7 +40,7 @@ pub(super) fn read_message(
     blueprint: &Blueprint,
     catalog: &Catalog,
 ) -> Result<ReadMessage, Fault> {
-    let (id, client) = (client, blueprint.principal(client));
+    let (id, client) = (client, &blueprint[client]);
     let document = parse(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
     let complete = |payload| schema::infer_namespace(payload, client.calls.iter(), catalog);
     let read = |claims, payload: Canonical| {

@@ -74,8 +74,8 @@ impl Setup {
     /// The name of a sender, as the pump stamps it.
     pub(super) fn name_of(&self, sender: Sender) -> Name {
         match sender {
-            Sender::Listener(id) => self.blueprint.contract(id).name.clone(),
-            Sender::Client(id) => self.blueprint.principal(id).name.clone(),
+            Sender::Listener(id) => self.blueprint[id].name.clone(),
+            Sender::Client(id) => self.blueprint[id].name.clone(),
             Sender::Core => Name::core(),
             Sender::System => Name::system(),
         }

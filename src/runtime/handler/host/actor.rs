@@ -200,7 +200,7 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
     /// Lets the listener rest, or ends its rest. The time of queued handlers stands still meanwhile.
     fn set_rests(&self, rests: bool) {
         self.rests.set(rests);
-        self.shard_context.announce_rest(self.listener, rests);
+        self.shard_context.announce_rest(self.listener, rests.then_some(REST));
         self.queue.borrow().iter().for_each(|job| self.shard_context.stall(job.key, rests));
     }
 }

@@ -67,7 +67,7 @@ impl BlockingHost {
         listener: ListenerId,
         factory: Arc<dyn Fn() -> Arc<dyn Run> + Send + Sync>,
     ) -> Rc<Self> {
-        let contract = shard_context.blueprint.contract(listener);
+        let contract = &shard_context.blueprint[listener];
         let threads = contract.concurrency as usize + usize::from(contract.accepts.contains(&boot_qname()));
         let pool = if shard_context.clock.is_simulated() { Pool::inline() } else { Pool::of_threads(threads) };
         Rc::new_cyclic(|host: &Weak<Self>| {

@@ -15,7 +15,6 @@ mod supervised;
 pub(crate) use actor::ActorHost;
 pub(crate) use blocking::{BlockingHost, Routed, Run};
 pub(crate) use raw::RawHost;
-pub(crate) use restart::REST;
 
 use std::rc::Rc;
 

@@ -11,7 +11,7 @@ pub(super) const RESTARTS: usize = 5;
 /// The time in which restarts are counted.
 pub(super) const WINDOW: Duration = Duration::from_secs(60);
 /// The time for which a listener that failed too often rests: its messages wait meanwhile.
-pub(in crate::runtime) const REST: Duration = Duration::from_secs(60);
+pub(super) const REST: Duration = Duration::from_secs(60);
 
 /// Counts the restarts of one listener.
 #[derive(Debug, Default)]

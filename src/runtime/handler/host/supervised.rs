@@ -67,7 +67,7 @@ impl<T: Clone + 'static> Supervised<T> {
         discard(self.instance.take());
         if !self.rests.get() && self.restarts.borrow_mut().failed(self.shard_context.clock.now()) == Verdict::Rest {
             self.rests.set(true);
-            self.shard_context.announce_rest(self.listener, true);
+            self.shard_context.announce_rest(self.listener, Some(REST));
             let supervised = Rc::downgrade(self);
             tokio::task::spawn_local(async move {
                 tokio::time::sleep(REST).await;
@@ -81,7 +81,7 @@ impl<T: Clone + 'static> Supervised<T> {
     /// Ends the rest: handlers that have waited start, or are given up if the factory fails as before.
     fn is_back(self: &Rc<Self>) {
         self.rests.set(false);
-        self.shard_context.announce_rest(self.listener, false);
+        self.shard_context.announce_rest(self.listener, None);
         let waiting = self.waiting.take();
         let host = self.host.upgrade().filter(|_| self.instance().is_some());
         for (key, message) in waiting {

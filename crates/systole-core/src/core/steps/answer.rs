@@ -83,7 +83,7 @@ impl Core {
             }
             Owner::Listener(_) if thread.is_spawned() && thread.reply_to == ReplyTo::None => {}
             Owner::Listener(_) if self.tree.has_no_caller(key) => self.end_child(key),
-            Owner::Listener(listener) => match self.setup.blueprint.contract(listener).silence {
+            Owner::Listener(listener) => match self.setup.blueprint[listener].silence {
                 Silence::Error if thread.extra.as_ref().is_some_and(|extra| extra.drained) => {
                     self.fail(key, faults::cancelled())
                 }
@@ -207,7 +207,7 @@ impl Core {
 
     /// An awaited answer never enters the mailbox, but it belongs to the history.
     fn remember_reply(&mut self, key: ThreadKey, listener: ListenerId, from: &Name, call: MessageId, reply: &Reply) {
-        if self.setup.blueprint.contract(listener).context {
+        if self.setup.blueprint[listener].context {
             let payload = match reply {
                 Reply::Payload(payload) => payload.payload().clone(),
                 Reply::Fault(fault) => protocol::write_fault(fault),
@@ -230,7 +230,7 @@ impl Core {
                 (protocol::write_fault(&fault), None, Some(fault))
             }
         };
-        let client = &self.setup.blueprint.principal(to.client).name;
+        let client = &self.setup.blueprint[to.client].name;
         let meta = Meta {
             from: from.clone(),
             to: Some(client.clone()),
@@ -325,7 +325,7 @@ impl Core {
     /// Reports to a listener whose contract asks for it that no further answer comes.
     fn fan_out_ended(&mut self, owner: ThreadKey, total: u32, source: MessageId) {
         let Some(listener) = self.tree[owner].listener() else { return };
-        if !self.setup.blueprint.contract(listener).returns.contains(&protocol::fan_out_ended_qname()) {
+        if !self.setup.blueprint[listener].returns.contains(&protocol::fan_out_ended_qname()) {
             return;
         }
         let (id, _) = self.setup.key.derive(source, own_index::FAN_OUT_ENDED);

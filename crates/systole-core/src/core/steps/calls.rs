@@ -72,7 +72,7 @@ impl Core {
         let asked =
             asked.map(|one| (Source { message: one.seed, number: one.number(), index: one.emitted }, one.fan_id(call)));
         let place = listener.zip(asked);
-        let can_park = listener.is_some_and(|listener| self.setup.blueprint.contract(listener).can_park);
+        let can_park = listener.is_some_and(|listener| self.setup.blueprint[listener].can_park);
         let verdicts = match place.filter(|_| can_park) {
             Some((listener, _)) => self.judge_each(key, listener, &requests),
             None => Vec::new(),
@@ -170,7 +170,7 @@ impl Core {
     /// Returns whether the handlers of a thread reattach.
     pub(super) fn reattaches(&self, key: ThreadKey) -> bool {
         let listener = self.tree.threads.get(key).and_then(|thread| thread.listener());
-        listener.is_some_and(|listener| self.setup.blueprint.contract(listener).on_restart == OnRestart::Reattach)
+        listener.is_some_and(|listener| self.setup.blueprint[listener].on_restart == OnRestart::Reattach)
     }
 
     /// Counts off a response or group of calls of a thread that was on the entrance queue.

@@ -149,7 +149,7 @@ impl Core {
 
     fn entry_events(&mut self, entered: &Entered) {
         let Ok(payload) = &entered.payload else { return };
-        let client = &self.setup.blueprint.principal(entered.client).name;
+        let client = &self.setup.blueprint[entered.client].name;
         let claimed = || Some(&*entered.claims.from).filter(|&from| !from.is_empty() && from != client.as_str());
         self.step.out.root_event(entered.root, || EventKind::Injected {
             message: entered.ids.0,
@@ -188,7 +188,7 @@ impl Core {
                 Err(fault) => self.refuse_entry(&mut entered, about, fault, None, None, entry),
             },
             Ok(Verdict::Refused(Refusal { payload, fault, misroute, .. })) => {
-                let calls = &self.setup.blueprint.principal(entered.client).calls;
+                let calls = &self.setup.blueprint[entered.client].calls;
                 let fault = match &payload {
                     Some(payload) if misroute.is_some() => faults::with_near(fault, payload.root(), calls),
                     _ => fault,
@@ -349,7 +349,7 @@ impl Core {
         remote: bool,
         request: MetaRequest,
     ) -> Result<Canonical, Fault> {
-        let client = self.setup.blueprint.principal(client);
+        let client = &self.setup.blueprint[client];
         let asker = Asker { calls: &client.calls, replies: &[], admin: client.admin, remote };
         self.payloads.judge().knowledge(&asker, request).map(|answer| answer.write())
     }
@@ -371,7 +371,7 @@ impl Core {
             let qname = payload.as_ref().map(|payload| payload.root().clone());
             self.step.out.root_event(entered.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
             let dead = self.step.books.made();
-            let from = self.setup.blueprint.principal(entered.client).name.clone();
+            let from = self.setup.blueprint[entered.client].name.clone();
             let place = (Partition::of(entered.root), Some(entered.root));
             self.dead_letter_outside((from, entered.to()), place, payload, fault.clone(), dead);
         }
@@ -398,7 +398,7 @@ impl Core {
     pub(super) fn root_budget(&self, owner: Owner) -> Option<Box<Budget>> {
         let blueprint = &self.setup.blueprint;
         match owner {
-            Owner::Client(client) => narrowed(&blueprint.budget, &blueprint.principal(client).budget),
+            Owner::Client(client) => narrowed(&blueprint.budget, &blueprint[client].budget),
             Owner::Listener(_) | Owner::None => narrowed(&blueprint.budget, &Budget::NONE),
         }
     }
@@ -406,7 +406,7 @@ impl Core {
     /// The budget of a thread of a listener, if it has one: that of its contract, narrowed by that of the message that
     /// opens it.
     pub(super) fn child_budget(&self, listener: ListenerId, of_message: Option<Box<Budget>>) -> Option<Box<Budget>> {
-        narrowed(&self.setup.blueprint.contract(listener).budget, of_message.as_deref().unwrap_or(&Budget::NONE))
+        narrowed(&self.setup.blueprint[listener].budget, of_message.as_deref().unwrap_or(&Budget::NONE))
     }
 
     /// The end of a thread that opens now, as its budget bounds it.

@@ -274,7 +274,8 @@ impl Core {
     fn is_over(&self, record: &ThreadRecord, owner: Option<Owner>, recovery: &Recovery) -> bool {
         let Some(parent) = record.parent else { return false };
         let below_boot = recovery.threads.get(&parent).is_some_and(|&parent| self.tree[parent].is_boot());
-        let kept = matches!(owner, Some(Owner::Listener(id)) if self.setup.blueprint.contract(id).on_restart == OnRestart::Reattach);
+        let kept =
+            matches!(owner, Some(Owner::Listener(id)) if self.setup.blueprint[id].on_restart == OnRestart::Reattach);
         recovery.over.contains(&parent) || below_boot && !kept
     }
 
@@ -378,7 +379,7 @@ impl Core {
         let mut asked: Vec<_> = recovery.threads.values().copied().collect();
         asked.retain(|&key| {
             let listener = self.tree.threads.get(key).and_then(|thread| thread.listener());
-            listener.is_some_and(|id| self.setup.blueprint.contract(id).on_restart == OnRestart::AskAgain)
+            listener.is_some_and(|id| self.setup.blueprint[id].on_restart == OnRestart::AskAgain)
         });
         asked.sort_unstable();
         for key in asked {
@@ -741,7 +742,7 @@ impl Core {
     fn dead_message(&mut self, key: ThreadKey, message: Queued) {
         // A request is for the thread's listener; an answer is for the thread alone.
         let to = self.tree[key].listener().filter(|_| message.in_reply_to.is_none());
-        let to = to.map(|listener| self.setup.blueprint.contract(listener).name.clone());
+        let to = to.map(|listener| self.setup.blueprint[listener].name.clone());
         self.dead_letter(key, (message.from, to), message.content.payload(), faults::cancelled(), message.entry);
     }
 

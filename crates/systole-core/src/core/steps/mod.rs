@@ -196,8 +196,7 @@ impl Core {
     /// Returns whether a durable core that drains has only work left that its next start takes up: handlers of
     /// listeners that [outlive](super::Contract::outlives) the process, and messages that wait for those.
     fn rests(&self) -> bool {
-        let is_left =
-            |one: &Invocation| !one.is_running() || one.boot || self.setup.blueprint.contract(one.listener).outlives;
+        let is_left = |one: &Invocation| !one.is_running() || one.boot || self.setup.blueprint[one.listener].outlives;
         self.entrance.phase >= Phase::Draining && self.step.out.writes() && self.invocations.all.values().all(is_left)
     }
 

@@ -148,7 +148,7 @@ impl Core {
         };
         let (wrote, emissions) = match outcome {
             HandlerOutcome::Wrote(raw) => {
-                let (contract, limits) = (self.setup.blueprint.contract(listener), &self.setup.blueprint.limits.xml);
+                let (contract, limits) = (&self.setup.blueprint[listener], &self.setup.blueprint.limits.xml);
                 let read = read_answer(raw.clone(), contract, limits, self.payloads.catalog());
                 (Some(raw), read.map(|read| self.open_all(key, listener, read)))
             }
@@ -182,7 +182,7 @@ impl Core {
     fn open_all(&mut self, key: ThreadKey, listener: ListenerId, read: ReadAnswer) -> Vec<Emission> {
         let ReadAnswer { raw, repairs, parts } = read;
         if !repairs.is_empty() {
-            let by = self.setup.blueprint.contract(listener).name.clone();
+            let by = self.setup.blueprint[listener].name.clone();
             let text = || shown(raw.bytes());
             self.tree.event(key, &mut self.step, || EventKind::Repaired { by, repairs, text: text() });
         }
@@ -193,7 +193,7 @@ impl Core {
     fn open_part(&mut self, key: ThreadKey, listener: ListenerId, part: ReadPart) -> Emission {
         let (kind, ReadPart { claims, payload }) = (EmissionKind::Inferred, part);
         let Some(claims) = claims else { return Emission { kind, to: None, thread: None, payload } };
-        let own = &self.setup.blueprint.contract(listener).name;
+        let own = &self.setup.blueprint[listener].name;
         let own_id = self.tree.threads.get(key).map(|thread| thread.id);
         let named = claims.thread.as_deref().and_then(|thread| thread.parse::<ThreadId>().ok());
         let thread = named.filter(|&id| spawned_by(&self.tree, key, id).is_some());
@@ -212,7 +212,7 @@ impl Core {
     /// Judges the emissions of a response, or of so many as are [selected](Selection).
     fn judge_all(&mut self, key: ThreadKey, listener: ListenerId, emissions: &[Emission]) -> Vec<Verdict> {
         let setup = self.setup.clone();
-        let replies = &setup.blueprint.contract(listener).replies;
+        let replies = &setup.blueprint[listener].replies;
         let mut selection = Selection::of(emissions.len(), &setup.blueprint);
         let verdicts = emissions.iter().map(|emission| {
             if selection.takes(|| emission.may_be_one_of(replies)) {
@@ -506,7 +506,7 @@ impl Core {
     fn note_calls(&mut self, emitter: &Emitter, payload: &Canonical, calls: usize) {
         let own = &self.setup;
         let ids = |copy| own.key.derive(emitter.message, emitter.index + copy as u64).0;
-        let about = match own.blueprint.contract(emitter.listener).context {
+        let about = match own.blueprint[emitter.listener].context {
             true => About::Calls((0..calls).map(ids).collect()),
             false => About::Nothing,
         };
@@ -516,7 +516,7 @@ impl Core {
     /// Notes an emission of a handler: for operators, and for the context of its thread.
     pub(super) fn note_emission(&mut self, key: ThreadKey, listener: ListenerId, payload: &Canonical, about: About) {
         self.tree.event(key, &mut self.step, || EventKind::Emitted { payload: payload.root().clone() });
-        let contract = self.setup.blueprint.contract(listener);
+        let contract = &self.setup.blueprint[listener];
         if contract.context {
             let from = contract.name.clone();
             self.tree.remember(key, (from, payload.clone()), about, &mut self.step);
@@ -533,7 +533,7 @@ impl Core {
         entry: Entry,
     ) -> bool {
         let key = emitter.thread;
-        let contract = self.setup.blueprint.contract(emitter.listener);
+        let contract = &self.setup.blueprint[emitter.listener];
         let asker = Asker { calls: &contract.calls, replies: &contract.replies, admin: false, remote: false };
         let answer = self.tree.room_in_mailbox(key).and_then(|()| match request {
             MetaRequest::ClearContext => {
@@ -710,7 +710,7 @@ impl Core {
         (output, written): (Arc<str>, bool),
         fault: Fault,
     ) {
-        let contract = self.setup.blueprint.contract(listener);
+        let contract = &self.setup.blueprint[listener];
         let (by, context) = (contract.name.clone(), contract.context && written);
         let is_kept = message != 0 && self.step.out.writes();
         if is_kept || context {

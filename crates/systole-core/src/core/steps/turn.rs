@@ -118,7 +118,7 @@ impl Core {
         }
         let want = Want { at, listener, waiter: Waiter { core: home, thread, root, principal: client.into() }, resume };
         match &mut self.turns.gathering {
-            Some(gathering) if !self.setup.blueprint.contract(listener).stateless => gathering.wants.push(want),
+            Some(gathering) if !self.setup.blueprint[listener].stateless => gathering.wants.push(want),
             _ => return self.take_slot(&want),
         }
         false
@@ -130,7 +130,7 @@ impl Core {
 
     /// The core that keeps the slots of a listener.
     fn home(&self, listener: ListenerId) -> CoreId {
-        if self.setup.blueprint.contract(listener).stateless {
+        if self.setup.blueprint[listener].stateless {
             return self.setup.core;
         }
         CoreId((listener.0 % u32::from(self.setup.cores)) as u16)
@@ -166,7 +166,7 @@ impl Core {
         let Some((listener, message)) = thread.listener().zip(thread.mailbox.front()) else { return false };
         match &message.content {
             Content::Fatal(_) => false,
-            Content::Body(Body::Fault(_)) => self.setup.blueprint.contract(listener).accepts_faults,
+            Content::Body(Body::Fault(_)) => self.setup.blueprint[listener].accepts_faults,
             Content::Body(Body::Payload { .. }) | Content::Stored(_) => true,
         }
     }
@@ -215,7 +215,7 @@ impl Core {
                 match payload {
                     // The contract has changed since it was sent.
                     Some(payload) => {
-                        let to = Some(self.setup.blueprint.contract(listener).name.clone());
+                        let to = Some(self.setup.blueprint[listener].name.clone());
                         self.dead_letter(key, (from, to), stored(payload).ok(), fault.clone(), entry);
                     }
                     None => self.step.books.faulted(entry),
@@ -242,7 +242,7 @@ impl Core {
     fn count_attempt(&mut self, listener: ListenerId, message: Number, attempts: Attempts) -> Result<u8, Fault> {
         let blueprint = &self.setup.blueprint;
         let lost = attempts.lost;
-        if !attempts.is_suspect || blueprint.contract(listener).on_restart != OnRestart::Replay {
+        if !attempts.is_suspect || blueprint[listener].on_restart != OnRestart::Replay {
             return Ok(lost);
         }
         if u32::from(lost) >= blueprint.limits.max_attempts {
@@ -262,7 +262,7 @@ impl Core {
     ) -> Vec<NoteRecord> {
         let Some(invocation) = self.invocations.all.get_mut(id).filter(|_| number != 0) else { return Vec::new() };
         let mut replay = self.invocations.replays.remove(&number).unwrap_or_default();
-        let on_restart = self.setup.blueprint.contract(invocation.listener).on_restart;
+        let on_restart = self.setup.blueprint[invocation.listener].on_restart;
         if on_restart == OnRestart::Reattach {
             // It finds groups by their requests from now on, in any order.
             replay.reattaches = true;
@@ -292,7 +292,7 @@ impl Core {
     /// Writes that a handler begins, where a start after a crash must know it: the listener has one slot.
     fn note_begin(&mut self, id: InvocationId) {
         let Some(invocation) = self.invocations.all.get(id).filter(|_| self.step.out.writes()) else { return };
-        let contract = self.setup.blueprint.contract(invocation.listener);
+        let contract = &self.setup.blueprint[invocation.listener];
         let Some(record) = invocation.record.as_ref().filter(|_| contract.concurrency == 1 && !invocation.boot) else {
             return;
         };
@@ -327,7 +327,7 @@ impl Core {
             self.learn_fault(key, fault);
         }
         let (mut history, mut place) = (Vec::new(), Place::default());
-        if self.setup.blueprint.contract(listener).context {
+        if self.setup.blueprint[listener].context {
             let seen = self.invocations.all.get(invocation).and_then(|one| one.record.as_ref()?.replay.remembered);
             let before = seen.map_or(Number::MAX, |seen| seen.number);
             history = self.tree[key].extra().history.get_or_insert_default().messages(before);
@@ -372,7 +372,7 @@ impl Core {
     /// A message that seems to end the process is not tried once more.
     fn give_up_message(&mut self, key: ThreadKey, listener: ListenerId, message: Queued, fault: Fault) {
         self.write_done(message.number);
-        let to = Some(self.setup.blueprint.contract(listener).name.clone());
+        let to = Some(self.setup.blueprint[listener].name.clone());
         self.dead_letter(key, (message.from, to), message.content.payload(), fault.clone(), message.entry);
         self.fail(key, fault);
     }
@@ -560,7 +560,7 @@ impl Core {
     pub(super) fn report(&mut self, id: InvocationId, what: impl FnOnce(Name) -> EventKind) {
         let Some(invocation) = self.invocations.all.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
-        let by = self.setup.blueprint.contract(invocation.listener).name.clone();
+        let by = self.setup.blueprint[invocation.listener].name.clone();
         self.tree.event(thread, &mut self.step, || what(by));
     }
 
@@ -577,7 +577,7 @@ impl Core {
         self.charge_usage(id, answer.usage);
         let Some(invocation) = self.invocations.all.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
-        let (by, message) = (self.setup.blueprint.contract(invocation.listener).name.clone(), invocation.message);
+        let (by, message) = (self.setup.blueprint[invocation.listener].name.clone(), invocation.message);
         let ModelAnswer { backend, model, usage, text, fault } = answer;
         let output = || shown(text.as_bytes());
         let answered = || EventKind::ModelAnswered { by: by.clone(), message, backend, model, usage, text: output() };

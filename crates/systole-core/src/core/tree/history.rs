@@ -73,7 +73,7 @@ impl Bounds {
     /// The bounds of the history of a thread: twice those of a context, if its listener condenses that.
     fn of(thread: &Thread, setup: &Setup) -> Self {
         let limits = &setup.blueprint.limits;
-        let condenses = thread.listener().is_some_and(|listener| setup.blueprint.contract(listener).condenses);
+        let condenses = thread.listener().is_some_and(|listener| setup.blueprint[listener].condenses);
         let times = if condenses { 2 } else { 1 };
         Self {
             messages: limits.context_messages.saturating_mul(times),

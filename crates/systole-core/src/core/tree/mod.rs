@@ -310,7 +310,7 @@ impl Tree {
         let mut segments = Vec::new();
         while let Some(thread) = self.threads.get(key) {
             if let Owner::Listener(listener) = thread.owner {
-                segments.push((self.setup.blueprint.contract(listener).name.clone(), thread.ordinal));
+                segments.push((self.setup.blueprint[listener].name.clone(), thread.ordinal));
             }
             let Some(parent) = thread.parent else { break };
             key = parent;
@@ -764,8 +764,8 @@ impl Tree {
             parent,
             root: self.threads[thread.root].sequence,
             owner: match thread.owner {
-                Owner::Listener(listener) => journal::Owner::Listener(blueprint.contract(listener).name.clone()),
-                Owner::Client(client) => journal::Owner::Client(blueprint.principal(client).name.clone()),
+                Owner::Listener(listener) => journal::Owner::Listener(blueprint[listener].name.clone()),
+                Owner::Client(client) => journal::Owner::Client(blueprint[client].name.clone()),
                 Owner::None if root.is_some_and(|root| root.boot) => journal::Owner::Boot,
                 Owner::None => journal::Owner::None,
             },

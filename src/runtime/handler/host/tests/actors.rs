@@ -10,7 +10,7 @@ use systole_core::vocab::{Fault, FaultCode};
 
 use super::{Bench, HERE, Seen, counted, obey, test};
 use crate::runtime::handler::delivery::Delivery;
-use crate::runtime::handler::host::REST;
+use crate::runtime::handler::host::restart::REST;
 use crate::runtime::handler::response::{Response, none};
 use crate::runtime::handler::result::AtomicResponse;
 
