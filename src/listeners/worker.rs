@@ -105,7 +105,7 @@ pub struct WorkerListener {
     alarm: RefCell<Option<Alarm>>,
 }
 
-/// The clock and the limits of the organism, and the listener itself, for the tasks of its processes.
+/// A steady clock, the limits of the organism, and the listener itself, for the tasks of its processes.
 #[derive(Clone)]
 struct Means {
     clock: Clock,
@@ -148,7 +148,7 @@ impl WorkerListener {
     /// Runs a message until it has an outcome: again in another process when one has ended.
     async fn handle(self: Rc<Self>, message: Message, context: RunContext) -> HandlerOutcome {
         let clock = match context.thread().clock() {
-            Ok(clock) => clock,
+            Ok(clock) => clock.steady(),
             Err(failure) => return HandlerOutcome::Failed(failure),
         };
         self.means(&clock, context.limits());
@@ -343,7 +343,7 @@ impl RawListener for WorkerListener {
     }
 
     fn prepare(self: Rc<Self>, context: StartContext) {
-        let means = self.means(context.clock(), context.limits());
+        let means = self.means(&context.clock().steady(), context.limits());
         for _ in 0..self.spec.processes {
             let id = self.pool.borrow_mut().start(means.clock.now());
             id.into_iter().for_each(|id| self.start(id, means));

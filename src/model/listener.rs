@@ -153,7 +153,7 @@ impl ModelListener {
         until: Time,
         context: &RunContext,
     ) -> Result<(Exchange, ModelAnswer), Failure> {
-        let clock = context.thread().clock()?;
+        let clock = context.thread().clock()?.steady();
         let now = clock.now();
         let until = now.after(until.since(now) / 2);
         let own = self.settings.summary.as_ref().and_then(|summary| summary.backend.as_ref());
@@ -187,7 +187,7 @@ impl ModelListener {
         context: &RunContext,
         verdict: &Cell<Option<Result<ReadAnswer, Fault>>>,
     ) -> Result<(Exchange, ModelAnswer), Failure> {
-        let clock = context.thread().clock()?;
+        let clock = context.thread().clock()?.steady();
         let asking = Asking {
             providers: &self.providers,
             prompt: &prompt,
@@ -288,11 +288,12 @@ fn lacks_end(text: &str, repairs: &[Repair]) -> bool {
     supplied.filter_map(|repair| text.get(repair.span.end..)).any(|rest| !rest.contains('<'))
 }
 
-/// The end of the time of a handler that begins now.
+/// The end of the time of a handler that begins now, on the steady clock.
 fn deadline(context: &RunContext) -> Result<Time, Failure> {
-    let now = context.thread().clock()?.now();
-    let ends = [context.contract().timeout.map(|timeout| now.after(timeout)), context.thread().deadline()];
-    Ok(ends.into_iter().flatten().min().unwrap_or(Time::MAX))
+    let clock = context.thread().clock()?;
+    let left = context.thread().deadline().map(|deadline| clock.until(deadline));
+    let left = [context.contract().timeout, left].into_iter().flatten().min();
+    Ok(left.map_or(Time::MAX, |left| clock.steady().now().after(left)))
 }
 
 fn no_answer(end: NoAnswer) -> Failure {

@@ -36,6 +36,7 @@ impl Engine {
         let shared = Arc::new(Shared {
             client: Client::new(&options)?,
             store,
+            steady: clock.steady(),
             clock,
             queues: TargetQueues::default(),
             slots: Semaphore::new(options.attempts.clamp(1, Semaphore::MAX_PERMITS)),
@@ -49,13 +50,13 @@ impl Engine {
     #[cfg(test)]
     pub(super) fn circuit(&self, target: &Name) -> super::circuit::CircuitState {
         let shared = &self.shared;
-        shared.queues.circuit(target, shared.options.circuit, shared.clock.now())
+        shared.queues.circuit(target, shared.options.circuit, shared.steady.now())
     }
 
     /// Starts to send the deliveries that wait for a target.
     pub(crate) fn wake(&self, target: Name) {
         let shared = &self.shared;
-        if shared.queues.wake(&target, shared.options.circuit, shared.clock.now()) {
+        if shared.queues.wake(&target, shared.options.circuit, shared.steady.now()) {
             let mut drains = self.drains.lock().unwrap_or_else(PoisonError::into_inner);
             while drains.try_join_next().is_some() {}
             drains.spawn(drain(shared.clone(), target));

@@ -26,6 +26,8 @@ pub(super) struct Shared {
     pub(super) client: Client,
     pub(super) store: Arc<dyn DeliveryStore>,
     pub(super) clock: Clock,
+    /// The clock of waits, circuits and the time that a delivery may take.
+    pub(super) steady: Clock,
     pub(super) queues: TargetQueues,
     /// Attempts that may begin.
     pub(super) slots: Semaphore,
@@ -102,7 +104,7 @@ struct InFlight<'a> {
 impl<'a> InFlight<'a> {
     /// Goes on with a delivery: the time in which no process sent it doesn't count.
     fn of(shared: &'a Shared, job: Job, enough: Arc<Notify>) -> Self {
-        let since = shared.clock.now().as_nanos().saturating_sub(job.spent.as_nanos().try_into().unwrap_or(u64::MAX));
+        let since = shared.steady.now().as_nanos().saturating_sub(job.spent.as_nanos().try_into().unwrap_or(u64::MAX));
         let tried = Tried { attempts: job.attempts, since: Time::from_nanos(since) };
         Self { shared, delivery: job.delivery, tried, due: job.next, last_error: job.last_error, enough, begun: None }
     }
@@ -131,7 +133,7 @@ impl<'a> InFlight<'a> {
     /// Waits until an attempt may begin; the inner error is the cause why none will.
     async fn ready(&mut self) -> Result<Result<(), Cause>, Stopped> {
         loop {
-            let now = self.shared.clock.now();
+            let now = self.shared.steady.now();
             if let Err(cause) = self.shared.options.policy.may_try(self.tried, now) {
                 return Ok(Err(cause));
             }
@@ -146,10 +148,10 @@ impl<'a> InFlight<'a> {
     /// Makes an attempt; returns the end of the delivery, or none if another attempt follows.
     async fn attempt(&mut self) -> Result<Option<Result<DeliveryAnswer, Cause>>, Stopped> {
         let shared = self.shared;
-        let asked = shared.clock.now();
+        let asked = shared.steady.now();
         let Ok(slot) = shared.slots.acquire().await else { return Err(Stopped::Closing) };
         // Waiting for a slot doesn't count against the budget.
-        self.tried.since = self.tried.since.after(shared.clock.now().since(asked));
+        self.tried.since = self.tried.since.after(shared.steady.now().since(asked));
         if *shared.closing.borrow() {
             return Err(Stopped::Closing);
         }
@@ -187,7 +189,7 @@ impl<'a> InFlight<'a> {
             }
             Err(setback) => setback,
         };
-        let now = shared.clock.now();
+        let now = shared.steady.now();
         match &setback.ended {
             Ended::Failed(failure) if failure.kind.is_transport() => {
                 if shared.queues.failed(target, shared.options.circuit, now) {
@@ -201,15 +203,15 @@ impl<'a> InFlight<'a> {
         self.last_error = Some(setback.message);
         match shared.options.policy.decide(self.tried, &setback.ended, now, Entropy::Real.fraction()) {
             Decision::GiveUp(cause) => Ok(Some(Err(cause))),
-            Decision::Wait(wait) => self.back_off(wait, now).await.map(|()| None),
+            Decision::Wait(wait) => self.back_off(wait).await.map(|()| None),
             // An accepted attempt returned above.
             Decision::Done => Ok(Some(Err(Cause::Bug))),
         }
     }
 
-    async fn back_off(&mut self, wait: Duration, now: Time) -> Result<(), Stopped> {
+    async fn back_off(&mut self, wait: Duration) -> Result<(), Stopped> {
         let shared = self.shared;
-        let (id, spent, until) = (self.delivery.id, self.spent(), now.after(wait));
+        let (id, spent, until) = (self.delivery.id, self.spent(), shared.clock.now().after(wait));
         let error = self.last_error.clone().unwrap_or_default();
         tracing::debug!(delivery = %id, target = %self.delivery.target, attempts = self.tried.attempts, ?wait, error,
             "an attempt failed");
@@ -217,8 +219,7 @@ impl<'a> InFlight<'a> {
             return Err(Stopped::Ended);
         }
         self.begun = None;
-        // The date may have been set back meanwhile.
-        shared.sleep(shared.clock.until(until).min(wait), &self.enough).await
+        shared.sleep(wait, &self.enough).await
     }
 
     async fn settle(self, outcome: DeliveryOutcome) -> Result<(), Stopped> {
@@ -249,10 +250,10 @@ impl<'a> InFlight<'a> {
     }
 
     fn left(&self) -> Duration {
-        self.shared.options.policy.left(self.tried, self.shared.clock.now())
+        self.shared.options.policy.left(self.tried, self.shared.steady.now())
     }
 
     fn spent(&self) -> Duration {
-        self.shared.clock.now().since(self.tried.since)
+        self.shared.steady.now().since(self.tried.since)
     }
 }

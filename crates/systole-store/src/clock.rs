@@ -10,6 +10,9 @@ use systole_core::vocab::Time;
 #[cfg(feature = "testing")]
 use crate::entered::{Entered, Place};
 
+/// The time of a steady clock at its start: long, so that it has times for what was before.
+const BEFORE: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 #[cfg(feature = "testing")]
 thread_local! {
     static ENTERED: std::cell::RefCell<Option<Clock>> = const { std::cell::RefCell::new(None) };
@@ -33,6 +36,8 @@ pub enum Clock {
         /// The start.
         start: tokio::time::Instant,
     },
+    /// The time since the start of a machine's clock, whatever happens to the date.
+    Steady(Instant),
 }
 
 /// The machine's monotonic clock, and the date at its start. Clones share the date.
@@ -101,10 +106,21 @@ impl Clock {
         Entered::new(place, self.clone())
     }
 
+    /// Returns the same clock without its date: for time limits within the process, which a date that is set must not
+    /// lengthen. Its times are to be compared with each other alone.
+    #[must_use]
+    pub fn steady(&self) -> Self {
+        match self {
+            Self::Real(RealClock { start, .. }) => Self::Steady(*start),
+            Self::Simulated { .. } | Self::Steady(_) => self.clone(),
+        }
+    }
+
     /// Returns the time.
     pub fn now(&self) -> Time {
         match self {
             Self::Real(clock) => clock.now(),
+            Self::Steady(start) => Time::default().after(BEFORE + start.elapsed()),
             Self::Simulated { epoch, start } => epoch.after(start.elapsed()),
         }
     }
@@ -114,6 +130,7 @@ impl Clock {
         match self {
             Self::Real(clock) => Time::from_nanos(clock.date.load(Ordering::Relaxed)),
             Self::Simulated { epoch, .. } => *epoch,
+            Self::Steady(_) => Time::default().after(BEFORE),
         }
     }
 
@@ -147,5 +164,18 @@ mod tests {
         let corrected = start.after(second * 30);
         assert_eq!(clock.follow(corrected, second * 30), corrected);
         assert_eq!(Clock::Real(other).start(), start);
+    }
+
+    #[test]
+    fn a_steady_clock_follows_no_date() {
+        let clock = RealClock { start: Instant::now(), date: Arc::new(AtomicU64::new(1_000_000_000_000)) };
+        let (steady, hour) = (Clock::Real(clock.clone()).steady(), Duration::from_secs(3600));
+        let before = steady.now();
+        assert_eq!(
+            clock.follow(Time::from_nanos(1_000_000_000_000).after(hour), Duration::ZERO).as_nanos(),
+            4_600_000_000_000
+        );
+        let passed = steady.now().since(before);
+        assert!(passed < hour && Clock::Real(clock).steady().now() >= before, "{passed:?}");
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use systole_core::core::{Counts, Input};
 use systole_core::vocab::Time;
+use systole_store::clock::Clock;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
@@ -28,15 +29,16 @@ pub struct Drained {
 /// Drains an organism whose entrances are closed: lets the work end, cancels the rest after the deadline, and only then
 /// ends the shards.
 ///
-/// An earlier deadline than the present one replaces it.
+/// An earlier deadline than the present one replaces it. `steady` is the clock of deadlines.
 pub(crate) async fn drain(
     shared: &Shared,
+    steady: &Clock,
     mut deadline: watch::Receiver<Time>,
     mut ended: mpsc::Receiver<()>,
 ) -> Drained {
     tell_all(shared, || Command::Core(Input::Drain));
     let idle = loop {
-        let left = shared.clock.until(*deadline.borrow_and_update());
+        let left = steady.until(*deadline.borrow_and_update());
         tokio::select! {
             biased;
             () = shared.links.rest() => break true,

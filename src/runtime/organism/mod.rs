@@ -319,7 +319,7 @@ impl Organism {
     /// Once polled, the drain goes on even if the future is dropped.
     pub async fn drain(&self, deadline: Duration) -> Drained {
         self.shared.closed.store(true, Ordering::Release);
-        let deadline = self.shared.clock.now().after(deadline);
+        let deadline = self.shared.clock.steady().now().after(deadline);
         self.deadline.send_if_modified(|earlier| std::mem::replace(earlier, deadline.min(*earlier)) > deadline);
         let mut drained = self.drained.subscribe();
         if let Some(ended) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -331,8 +331,11 @@ impl Organism {
 
     fn begin_drain(&self, ended: mpsc::Receiver<()>) {
         let (shared, deadline, result) = (self.shared.clone(), self.deadline.subscribe(), self.drained.clone());
+        let steady = shared.clock.steady();
         if shared.clock.is_simulated() {
-            tokio::task::spawn_local(async move { result.send_replace(Some(drain(&shared, deadline, ended).await)) });
+            tokio::task::spawn_local(async move {
+                result.send_replace(Some(drain(&shared, &steady, deadline, ended).await))
+            });
             return;
         }
         // Neither a stuck shard nor the caller's runtime may keep the deadline from passing.
@@ -340,7 +343,7 @@ impl Organism {
             let result = result.clone();
             move || {
                 let timers = tokio::runtime::Builder::new_current_thread().enable_time().build();
-                let drained = timers.map(|timers| timers.block_on(drain(&shared, deadline, ended)));
+                let drained = timers.map(|timers| timers.block_on(drain(&shared, &steady, deadline, ended)));
                 // Processes of its listeners that are about to end.
                 ending::wait();
                 result.send_replace(Some(drained.unwrap_or_default()));
