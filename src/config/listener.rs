@@ -132,6 +132,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
         Some(Written::Human) => {
             contract.timeout = None;
             contract.on_restart = OnRestart::AskAgain;
+            contract.outlives = true;
             // A call of a person is awaited, and its answer shown below the question.
             contract.can_park = true;
         }

@@ -295,7 +295,7 @@ impl Session {
         let patience = self.drain.unwrap_or(if served { REMOTE_DRAIN } else { DRAIN });
         let ended = match ended {
             Ok(End::Idle) => {
-                let code = if self.note_unanswerable() {
+                let code = if self.note_questions() {
                     ExitCode::from(UNANSWERED)
                 } else if self.answers.faulted.load(Ordering::Relaxed) {
                     ExitCode::FAILURE
@@ -414,9 +414,9 @@ impl Session {
         }
     }
 
-    /// Notes the questions that wait without a keyboard; returns whether there are any.
-    fn note_unanswerable(&self) -> bool {
-        let open = self.console.unanswerable();
+    /// Notes the questions to people that the end leaves open; returns whether there are any.
+    fn note_questions(&self) -> bool {
+        let open = self.console.open_questions();
         if open.is_empty() {
             return false;
         }
@@ -424,7 +424,7 @@ impl Session {
             true => "they wait in the journal for the next start at a terminal",
             false => "they end with this run, since the organism has no journal (`durability`)",
         };
-        self.screen.note(&format!("questions wait without a keyboard: {}: {fate}", open.join(", ")));
+        self.screen.note(&format!("questions wait for a person: {}: {fate}", open.join(", ")));
         true
     }
 
@@ -434,7 +434,7 @@ impl Session {
         let deadline = Instant::now() + patience.max(GRACE);
         let organism = self.running.organism.clone();
         // The drain does not wait for them, and only a journal keeps them.
-        let are_cut = self.note_unanswerable() && !self.durable;
+        let are_cut = self.note_questions() && !self.durable;
         let mut drained = std::pin::pin!(organism.drain(patience));
         let mut reading = true;
         let drained = loop {

@@ -67,9 +67,9 @@ impl Console {
         self.shared.show(questions, &show);
     }
 
-    /// Lists the questions that wait although nobody can answer them here, as `sender asks listener`.
-    pub fn unanswerable(&self) -> Vec<String> {
-        self.shared.lock().unanswerable()
+    /// Lists the questions that wait for an answer, as `sender asks listener`.
+    pub fn open_questions(&self) -> Vec<String> {
+        self.shared.lock().open()
     }
 
     /// Asks a question at the terminal.
@@ -239,9 +239,9 @@ mod tests {
         assert_eq!(one.heard().await, Heard::Unattended);
         let mut two = ask(&console, "two");
         assert_eq!(two.heard().await, Heard::Unattended);
-        assert_eq!(console.unanswerable(), ["one", "two"]);
+        assert_eq!(console.open_questions(), ["one", "two"]);
         drop(one);
-        assert_eq!(console.unanswerable(), ["two"]);
+        assert_eq!(console.open_questions(), ["two"]);
         let shown = screen.lock().unwrap();
         assert!(shown.contains("This line is no UTF-8 text: byte 1 is wrong."), "{shown}");
         assert!(shown.contains("The keyboard is closed."), "{shown}");

@@ -15,6 +15,9 @@ use super::questions::{DECLINE, Heard, PersonEntry};
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext, call_to};
 use crate::terminal::quote;
 
+/// The reason why a question fails at the end of an organism without a journal.
+const UNKEPT: &str = "the organism ended before the person answered, and has no journal that keeps the question";
+
 /// A listener whose handler is a person.
 ///
 /// A message is shown as a question. An entry may be a reply, which closes the question, or calls, whose answers are
@@ -22,6 +25,9 @@ use crate::terminal::quote;
 ///
 /// A question waits for its person, whatever happens to the keyboard: for its deadline and its caller, where the organism
 /// is durable also for the next start. Once nobody can answer it here, it no longer keeps the organism from being idle.
+///
+/// The end of an organism in order waits for no person: a contract that [outlives](Contract::outlives) the process leaves the
+/// question to the journal; without a journal the question fails.
 #[derive(Debug, Clone)]
 pub struct HumanListener {
     console: Console,
@@ -53,7 +59,12 @@ impl HumanListener {
         );
         let mut validator = Validator::new(context.catalog.clone());
         loop {
-            let PersonEntry { text, reviewed } = match asked.heard().await {
+            let heard = tokio::select! {
+                biased;
+                heard = asked.heard() => heard,
+                () = context.ends_unkept() => return failed(UNKEPT),
+            };
+            let PersonEntry { text, reviewed } = match heard {
                 Heard::Entry(entry) => entry,
                 Heard::Unattended if boots => {
                     asked.answered();

@@ -199,9 +199,9 @@ impl Questions {
         format!("{why}\n{}", self.redraw())
     }
 
-    /// Lists the titles of questions that nobody can answer.
-    pub(super) fn unanswerable(&self) -> Vec<String> {
-        let asked = self.waiting.iter().filter(|waiting| self.ended && waiting.question.urgent);
+    /// Lists the titles of the questions that callers have asked.
+    pub(super) fn open(&self) -> Vec<String> {
+        let asked = self.waiting.iter().filter(|waiting| waiting.question.urgent);
         asked.map(|waiting| waiting.question.title.clone()).collect()
     }
 
@@ -497,7 +497,7 @@ mod tests {
         for entries in [&mut entries, &mut later] {
             assert_eq!(entries.try_recv(), Ok(Heard::Unattended));
         }
-        assert_eq!(questions.unanswerable(), ["one", "two"]);
+        assert_eq!(questions.open(), ["one", "two"]);
     }
 
     #[test]

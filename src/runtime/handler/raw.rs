@@ -94,6 +94,11 @@ impl RunContext {
         self.thread.unattended(self.listener);
     }
 
+    /// Waits until the organism ends without a journal: then nothing keeps the message of this handler.
+    pub(crate) async fn ends_unkept(&self) {
+        self.thread.ends_unkept().await;
+    }
+
     /// Returns the limits of the organism.
     pub fn limits(&self) -> &Limits {
         &self.blueprint.limits

@@ -196,6 +196,14 @@ impl Thread {
         }
     }
 
+    /// Waits until the organism ends without a journal.
+    pub(crate) async fn ends_unkept(&self) {
+        match ShardContext::here(self.key.shard_context).map(|shard_context| shard_context.links.clone()) {
+            Some(links) => links.ends_unkept().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Reserves amounts for a request to a model. `is_last`: the request takes what is left, and the thread ends with this
     /// fault unless the handler answers then.
     #[cfg(feature = "gateway")]

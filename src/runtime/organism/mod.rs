@@ -72,6 +72,8 @@ pub struct Organism {
     handover: Option<Handover>,
     /// Closed when the threads of all shards have ended.
     ended: Mutex<Option<mpsc::Receiver<()>>>,
+    /// True if the organism has a journal.
+    durable: bool,
     drained: watch::Sender<Option<Drained>>,
     deadline: watch::Sender<Time>,
 }
@@ -180,7 +182,7 @@ impl Organism {
             endings: Arc::default(),
             turn: AtomicU8::new(0),
         });
-        let observed = events.is_some();
+        let (observed, durable) = (events.is_some(), journal.is_some());
         let events = events.unwrap_or_else(|| broadcast::channel(1).0);
         let (journal_handle, recovered, room) = match journal {
             None => (None, None, None),
@@ -237,6 +239,7 @@ impl Organism {
             events: observed.then(|| events.downgrade()),
             room,
             ended: Mutex::new(Some(ended)),
+            durable,
             drained: watch::Sender::new(None),
             deadline: watch::Sender::new(Time::MAX),
         };
@@ -313,6 +316,9 @@ impl Organism {
     /// work is left or the deadline has passed, then gives each open conversation a `cancelled` fault, and ends the
     /// threads.
     ///
+    /// It waits for no person: a journal keeps a question of a listener that [outlives](systole_core::core::Contract::outlives)
+    /// the process, and without a journal a question to a person fails.
+    ///
     /// A second call waits for the same drain, and may bring its deadline forward.
     ///
     /// # Cancel safety
@@ -321,6 +327,9 @@ impl Organism {
         self.shared.closed.store(true, Ordering::Release);
         let deadline = self.shared.clock.steady().now().after(deadline);
         self.deadline.send_if_modified(|earlier| std::mem::replace(earlier, deadline.min(*earlier)) > deadline);
+        if !self.durable {
+            self.shared.links.end_unkept();
+        }
         let mut drained = self.drained.subscribe();
         if let Some(ended) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take() {
             self.begin_drain(ended);

@@ -73,12 +73,15 @@ pub(crate) struct Links {
     busy: Arc<Busy>,
     /// Has a receiver for each piece of work outside.
     outside: Arc<watch::Sender<()>>,
+    /// True once the organism ends without a journal.
+    ends_unkept: Arc<watch::Sender<bool>>,
 }
 
 /// Makes the links of `shards` shards, and the receiving end of each.
 pub(crate) fn links(shards: u16) -> (Links, Vec<UnboundedReceiver<(CoreId, Command)>>) {
     let (senders, receivers): (Vec<_>, _) = (0..shards).map(|_| unbounded_channel()).unzip();
-    (Links { shards: senders.into(), busy: Arc::default(), outside: Arc::default() }, receivers)
+    let (busy, outside, ends_unkept) = Default::default();
+    (Links { shards: senders.into(), busy, outside, ends_unkept }, receivers)
 }
 
 impl Links {
@@ -115,6 +118,17 @@ impl Links {
         }
         // Last, because the receiver ends the shards, which must inform their clients before.
         self.busy.broken.send_replace(Some(why));
+    }
+
+    /// Tells handlers that the organism ends, and that no journal keeps their messages.
+    pub(crate) fn end_unkept(&self) {
+        self.ends_unkept.send_replace(true);
+    }
+
+    /// Waits until the organism ends without a journal.
+    pub(crate) async fn ends_unkept(&self) {
+        // The sender lives as long as these links.
+        let _ = self.ends_unkept.subscribe().wait_for(|ends| *ends).await;
     }
 
     /// Watches for the reason of a breakdown.

@@ -113,7 +113,7 @@ fn a_question_outlives_the_end_of_its_keyboard() {
     let err = String::from_utf8(said.stderr).unwrap();
     assert_eq!((said.status.code(), said.stdout.as_slice()), (Some(4), &b""[..]), "{err}");
     let waits =
-        "questions wait without a keyboard: cli asks judge: they wait in the journal for the next start at a terminal";
+        "questions wait for a person: cli asks judge: they wait in the journal for the next start at a terminal";
     assert!(err.contains(waits), "{err}");
 
     // A service.

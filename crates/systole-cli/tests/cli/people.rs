@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::kit::Scratch;
@@ -43,9 +44,13 @@ struct Person {
 impl Person {
     /// `apart`: events go to a file.
     fn sit_down(name: &str, apart: bool) -> Self {
+        Self::before(ORGANISM, name, apart, &["--until-idle"])
+    }
+
+    fn before(organism: &str, name: &str, apart: bool, args: &[&str]) -> Self {
         let folder = Scratch::new(&format!("people-{name}"));
         let golden = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run"));
-        let organism = ORGANISM.replace("SCHEMAS", golden.to_str().unwrap());
+        let organism = organism.replace("SCHEMAS", golden.to_str().unwrap());
         std::fs::write(folder.join("organism.yaml"), organism).unwrap();
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -59,7 +64,7 @@ impl Person {
         let child = Command::new(env!("CARGO_BIN_EXE_systole"))
             .args(["run", "organism.yaml"])
             .arg(golden.join("ask.xml"))
-            .arg("--until-idle")
+            .args(args)
             .current_dir(&folder)
             .stdin(terminal())
             .stdout(Stdio::piped())
@@ -100,6 +105,10 @@ impl Person {
     /// Lets other messages travel, whose events come onto the screen.
     fn ring(&self) {
         std::fs::write(self.folder.join("ring"), "").unwrap();
+    }
+
+    fn stops(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
     }
 
     /// The end of the run: its exit code, its standard output, and the file of events.
@@ -152,6 +161,27 @@ fn neither_the_end_of_input_nor_a_line_that_is_refused_ends_a_question() {
     person.types("y\n");
     let (code, out, events) = person.ends();
     assert!(code == Some(0) && out.contains(VERDICT), "{out}{events}");
+}
+
+/// The organism would give its work an hour.
+#[test]
+fn the_end_of_an_organism_waits_for_no_person() {
+    let patient = format!("drain: 1h\n{ORGANISM}");
+    let mut person = Person::before(&patient, "unkept", true, &[]);
+    person.sees("\n> ");
+    person.stops();
+    person.sees("--- cli asks judge --- cancelled, no answer is taken");
+    let (code, out, events) = person.ends();
+    assert!(code == Some(1) && out.contains("the organism ended before the person answered"), "{out}{events}");
+    assert!(events.contains("questions wait for a person: cli asks judge: they end with this run"), "{events}");
+
+    let mut person = Person::before(&format!("durability: process\n{patient}"), "kept", true, &[]);
+    person.sees("\n> ");
+    person.types("<verdict>");
+    person.stops();
+    let (code, out, events) = person.ends();
+    assert!(code == Some(0) && out.is_empty(), "{out}{events}");
+    assert!(events.contains("questions wait for a person: cli asks judge: they wait in the journal"), "{events}");
 }
 
 #[test]

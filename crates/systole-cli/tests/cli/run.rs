@@ -483,11 +483,7 @@ fn the_end_of_input_ends_a_form_but_no_question() {
     let said = run(&["human.yaml", "ask.xml", "--until-idle"], "1\nfalse\nnot proven\n");
     assert_eq!((said.code, said.out.as_str()), (4, ""), "{}", said.err);
     assert!(said.err.contains("The unfinished entry was not sent."), "{}", said.err);
-    assert!(
-        said.err.contains("questions wait without a keyboard: cli asks judge: they end with this run"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.contains("questions wait for a person: cli asks judge: they end with this run"), "{}", said.err);
 }
 
 #[test]
