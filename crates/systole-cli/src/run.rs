@@ -63,9 +63,9 @@ their keyboard is the terminal. Questions go to the terminal of the keyboard, so
 The first SIGINT, SIGTERM or SIGHUP ends the organism after its work in flight; a second one ends it at once. \
 SYSTOLE_LOG sets the level of the log: error, warn, info (the default), debug or trace.
 
-Exit codes: 0 success, 1 an answer was a fault, work was cut off, or answers stayed unread, 2 the organism could not start, \
-3 it could not go on (its journal can't be written, or a thread of it failed), 4 only questions to people are left, and there \
-is no keyboard to answer them, 130 a second signal stopped it.";
+Exit codes: 0 success, 1 an answer was a fault (with --until-idle), work was cut off, or answers stayed unread, 2 the organism \
+could not start, 3 it could not go on (its journal can't be written, or a thread of it failed), 4 only questions to people are \
+left, and there is no keyboard to answer them (with --until-idle), 130 a second signal stopped it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -295,7 +295,7 @@ impl Session {
         let patience = self.drain.unwrap_or(if served { REMOTE_DRAIN } else { DRAIN });
         let ended = match ended {
             Ok(End::Idle) => {
-                let code = if self.note_questions() {
+                let code = if note_questions(&self.console, &self.screen, self.durable) {
                     ExitCode::from(UNANSWERED)
                 } else if self.answers.faulted.load(Ordering::Relaxed) {
                     ExitCode::FAILURE
@@ -414,27 +414,13 @@ impl Session {
         }
     }
 
-    /// Notes the questions to people that the end leaves open; returns whether there are any.
-    fn note_questions(&self) -> bool {
-        let open = self.console.open_questions();
-        if open.is_empty() {
-            return false;
-        }
-        let fate = match self.durable {
-            true => "they wait in the journal for the next start at a terminal",
-            false => "they end with this run, since the organism has no journal (`durability`)",
-        };
-        self.screen.note(&format!("questions wait for a person: {}: {fate}", open.join(", ")));
-        true
-    }
-
     /// Lets the work end and prints the answers that still come; a second signal ends it at once.
     async fn drain(&mut self, patience: Duration) -> Result<Drained, Failure> {
         // Answers that were made before get their time in any case.
         let deadline = Instant::now() + patience.max(GRACE);
         let organism = self.running.organism.clone();
         // The drain does not wait for them, and only a journal keeps them.
-        let are_cut = self.note_questions() && !self.durable;
+        let are_cut = note_questions(&self.console, &self.screen, self.durable) && !self.durable;
         let mut drained = std::pin::pin!(organism.drain(patience));
         let mut reading = true;
         let drained = loop {
@@ -533,6 +519,20 @@ impl Session {
         self.answers.faulted.store(true, Ordering::Relaxed);
         self.screen.note(why);
     }
+}
+
+/// Notes the questions to people that the end leaves open; returns whether there are any.
+fn note_questions(console: &Console, screen: &Screen, durable: bool) -> bool {
+    let open = console.open_questions();
+    if open.is_empty() {
+        return false;
+    }
+    let fate = match durable {
+        true => "they wait in the journal for the next start at a terminal",
+        false => "they end with this run, since the organism has no journal (`durability`)",
+    };
+    screen.note(&format!("questions wait for a person: {}: {fate}", open.join(", ")));
+    true
 }
 
 /// The answers to the client of the command line, on their way to standard output.

@@ -216,7 +216,7 @@ impl Questions {
             self.entry = Entry::Nothing;
             if !answered {
                 self.cancelled = true;
-                let _ = writeln!(show, "\n--- {} --- cancelled, no answer is taken", gone.question.title);
+                let _ = writeln!(show, "\n--- {} --- withdrawn: no answer is taken", gone.question.title);
             }
         }
         show + &self.turn()
@@ -467,7 +467,7 @@ mod tests {
         let (id, _) = questions.ask(one);
         questions.line("1");
         let cancelled = questions.close(id, false);
-        assert_eq!(cancelled, "\n--- one --- cancelled, no answer is taken\n");
+        assert_eq!(cancelled, "\n--- one --- withdrawn: no answer is taken\n");
         assert!(questions.was_cancelled() && !questions.was_cancelled() && !questions.wants_line());
         assert_eq!(questions.line("false"), "");
         assert!(first.try_recv().is_err());

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
+use systole::listeners::human::Console;
 use systole::process::conceal;
-use systole::runtime::{Conversation, SendError};
+use systole::runtime::{Conversation, Organism, SendError};
 use systole_core::core::Egress;
 use tokio::time::{sleep, timeout};
 
 use super::input::{Input, Message, Taken};
 use super::launch::{Launched, Stage};
-use super::{CLIENT, GRACE, RETRY, Run};
+use super::{CLIENT, GRACE, RETRY, Run, UNANSWERED, note_questions};
 use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::units;
@@ -28,7 +29,7 @@ printed on standard output. Events are not shown, and only warnings and errors o
 level.
 
 Exit codes: 0 the answer was a reply, 1 it was a fault, or there was no answer, 2 the message could not be sent, 3 the \
-organism could not go on, 130 a signal stopped it.";
+organism could not go on, 4 the answer depends on a person, and there is no keyboard, 130 a signal stopped it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -54,7 +55,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
         message => run.message = Some(Bytes::copy_from_slice(message.as_bytes())),
     }
     let mut stage = Stage::set(&run)?;
-    let Launched { running, .. } = stage.launch(&run)?;
+    let Launched { running, durable, .. } = stage.launch(&run)?;
     let organism = &running.organism;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let exchange = async {
@@ -71,8 +72,13 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
             }
         };
         let answered = tokio::select! {
+            biased;
             answer = answer => answer,
             _ = organism.broken() => Ok(None),
+            () = waits_for_people(organism, &stage.console) => {
+                note_questions(&stage.console, &stage.screen, durable);
+                return Ok((ExitCode::from(UNANSWERED), Duration::ZERO));
+            }
             () = signals.stop() => return Ok((ExitCode::from(super::INTERRUPTED), Duration::ZERO)),
         };
         // The answer counts as read once standard output has it.
@@ -100,6 +106,17 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     // A read of standard input can't be interrupted.
     runtime.shutdown_background();
     code
+}
+
+/// Waits until only questions are left that nobody can answer here.
+async fn waits_for_people(organism: &Organism, console: &Console) {
+    loop {
+        organism.run_until_idle().await;
+        if !console.open_questions().is_empty() {
+            return;
+        }
+        sleep(RETRY).await;
+    }
 }
 
 /// The message, if there is one and no more.

@@ -105,6 +105,13 @@ fn an_answer_that_does_not_come_in_time_is_none() {
 }
 
 #[test]
+fn an_answer_of_a_person_is_not_waited_for_without_a_keyboard() {
+    let (code, out, err) = said(&["human.yaml", "<ask xmlns='urn:t'>guilty?</ask>"], "");
+    assert_eq!((code, out.as_str()), (4, ""), "{err}");
+    assert!(err.contains("questions wait for a person: cli asks judge: they end with this run"), "{err}");
+}
+
+#[test]
 fn the_end_of_the_conversation_is_in_the_journal() {
     let folder = Scratch::new("closes");
     let schema = Path::new(RUN).join("thing.xsd");

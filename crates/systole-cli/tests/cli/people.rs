@@ -170,7 +170,7 @@ fn the_end_of_an_organism_waits_for_no_person() {
     let mut person = Person::before(&patient, "unkept", true, &[]);
     person.sees("\n> ");
     person.stops();
-    person.sees("--- cli asks judge --- cancelled, no answer is taken");
+    person.sees("--- cli asks judge --- withdrawn: no answer is taken");
     let (code, out, events) = person.ends();
     assert!(code == Some(1) && out.contains("the organism ended before the person answered"), "{out}{events}");
     assert!(events.contains("questions wait for a person: cli asks judge: they end with this run"), "{events}");
