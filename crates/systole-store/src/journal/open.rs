@@ -11,18 +11,18 @@ use super::meta::Meta;
 use super::retain::horizon;
 use super::row::{Loaded, Record, load, write};
 use super::sum::Sums;
-use crate::sqlite::{FileProblem, Format, Opened, Opening, place};
+use crate::sqlite::{FileProblem, Format, Opened, Opening, place, writable};
 
 /// The format of a journal's file: the application id `SyJ1`, and the tables.
 pub(super) const FORMAT: Format =
     Format { name: "journal", id: 0x5379_4a31, version: 12, schema: include_str!("schema.sql") };
 
-/// Checks that a journal could be at a path; nothing is opened or created.
+/// Checks that a journal could be at a path, and be written; nothing is opened or created.
 ///
 /// # Errors
-/// [`StoreError`] if something other than a file is there, or no file could be created.
+/// [`StoreError`] if something other than a file is there, or no file could be created or written.
 pub fn check_place(file: &Path) -> Result<(), StoreError> {
-    place(file).map(drop).map_err(|problem| problem.of(file))
+    place(file).and_then(|real| writable(&real)).map_err(|problem| problem.of(file))
 }
 
 /// Contents of a journal that is in order.

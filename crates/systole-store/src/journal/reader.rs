@@ -152,8 +152,8 @@ impl JournalReader {
             match SqliteJournal::open(file, &options) {
                 // The other process writes them, or is a start, which does that first.
                 Err(StoreError { problem: FileProblem::InUse { .. }, .. }) => std::thread::sleep(PAUSE),
-                Err(StoreError { problem: FileProblem::ReadOnly, .. }) if is_torn => break,
-                Err(StoreError { problem: FileProblem::ReadOnly, .. }) => return Err(FileProblem::Unfed.of(file)),
+                Err(error) if error.is_read_only() && is_torn => break,
+                Err(error) if error.is_read_only() => return Err(FileProblem::Unfed.of(file)),
                 opened => cut = opened?.cut().or(cut),
             }
         }

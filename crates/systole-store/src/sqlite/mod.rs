@@ -17,7 +17,7 @@ pub(crate) use checkpoint::write_back;
 pub(crate) use file_lock::Database;
 pub(crate) use format::Format;
 pub(crate) use open::{Opened, Opening, join_to_read, open_to_read, transaction, truncate_log, used};
-pub(crate) use place::{beside, place};
+pub(crate) use place::{beside, place, writable};
 use std::time::Duration;
 pub(crate) use {file_lock::is_written_here, open::join};
 

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use rustix::fs::StatVfsMountFlags;
 
 use super::Durability;
 use super::file_lock::{Database, LockedFile, create};
 use super::format::Format;
-use super::place::beside;
+use super::place::{beside, is_mounted_read_only, writable};
 use super::problem::FileProblem;
 use super::wal::Cut;
 
@@ -96,6 +95,7 @@ impl<T> Opening<'_, T> {
 
     /// Creates the file under another name first, so that it is complete or not there.
     fn make(&self, file: &Path) -> Result<(), FileProblem> {
+        writable(file)?;
         let log = beside(file, "-wal");
         if fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
             // SQLite would take it for the log of the new file.
@@ -197,7 +197,7 @@ pub(crate) fn open_to_read(file: &Path, format: Format, unended: bool) -> Result
 /// # Errors
 /// [`FileProblem::Unfed`] if it needs its log: SQLite can't make the index of that there.
 fn is_unchangeable(held: &LockedFile) -> Result<bool, FileProblem> {
-    if !rustix::fs::statvfs(held.path()).map_err(std::io::Error::from)?.f_flag.contains(StatVfsMountFlags::RDONLY) {
+    if !is_mounted_read_only(held.path())? {
         return Ok(false);
     }
     let len = |ending| fs::metadata(beside(held.path(), ending)).map_or(0, |found| found.len());

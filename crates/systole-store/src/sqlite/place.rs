@@ -1,9 +1,11 @@
 //! The real path of a file, once it is known that a journal can be there.
 
 use std::fs::{self, FileType, Metadata};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 
 use super::problem::FileProblem;
 
@@ -12,6 +14,36 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
+}
+
+/// Endings of the files that are made beside a file, and those of a new file, which are made before it has its name.
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+const NEW: [&str; 4] = ["-new", "-new-wal", "-new-shm", "-new-journal"];
+
+/// Checks whether a file, of that real path, and its companions can be written, as far as can be seen without a write.
+///
+/// # Errors
+/// [`FileProblem::InTheWay`], [`FileProblem::ReadOnlyMount`] or [`FileProblem::ReadOnly`].
+pub(crate) fn writable(file: &Path) -> Result<(), FileProblem> {
+    let found = fs::metadata(file).ok();
+    let is_new = found.as_ref().is_none_or(|found| found.len() == 0);
+    let endings = COMPANIONS.iter().chain(NEW.iter().filter(|_| is_new));
+    if let Some(path) = endings.map(|ending| beside(file, ending)).find(|path| path.is_dir()) {
+        return Err(FileProblem::InTheWay { path });
+    }
+    let places = file.parent().into_iter().chain(found.is_some().then_some(file));
+    for place in places {
+        if is_mounted_read_only(place)? {
+            return Err(FileProblem::ReadOnlyMount);
+        }
+        access(place, Access::WRITE_OK).map_err(|_| FileProblem::ReadOnly)?;
+    }
+    Ok(())
+}
+
+/// Returns whether the file system of a file or folder takes no writes.
+pub(super) fn is_mounted_read_only(path: &Path) -> io::Result<bool> {
+    Ok(statvfs(path)?.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
 /// Resolves the symbolic links in the path of a file that exists or can be created. SQLite finds the log of a file

@@ -144,14 +144,23 @@ pub enum FileProblem {
     /// The file can't be written.
     #[error("it can't be written: let this user write the file and its folder")]
     ReadOnly,
+    /// The file system of the file takes no writes.
+    #[error("its file system is mounted read-only: mount it for writing, or name a file elsewhere")]
+    ReadOnlyMount,
+    /// A folder has the name of a file that is made beside the file.
+    #[error("{} is a folder, and a file of that name is made beside it: move the folder away", .path.display())]
+    InTheWay {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The file can't be written, and its last steps are not in its tables yet.
     #[error(
-        "its process was killed before its last steps were in its tables, and it can't be written: let this user write the file and its folder, or start its organism"
+        "its process was killed before its last steps were in its tables, and it can't be written here: start its organism, or copy it and its -wal to a folder that this user may write"
     )]
     Unfed,
     /// The log ends with an unfinished transaction, and no process writes the file.
     #[error(
-        "its process was killed while it wrote, and it can't be written: let this user write the file and its folder, or start its organism"
+        "its process was killed while it wrote, and it can't be written here: start its organism, or copy it and its -wal to a folder that this user may write"
     )]
     Unended,
     /// The organism was started too often.
@@ -180,7 +189,8 @@ impl FileProblem {
 impl From<io::Error> for FileProblem {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
+            io::ErrorKind::PermissionDenied => Self::ReadOnly,
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnlyMount,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
             io::ErrorKind::FileTooLarge => too_large().unwrap_or(Self::Io(error)),
             _ => Self::Io(error),
