@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use systole_core::vocab::{MessageId, Name};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::client::Client;
@@ -39,7 +39,6 @@ impl Engine {
             steady: clock.steady(),
             clock,
             queues: TargetQueues::default(),
-            slots: Semaphore::new(options.attempts.clamp(1, Semaphore::MAX_PERMITS)),
             closing: watch::Sender::new(false),
             options,
         });

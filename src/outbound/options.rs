@@ -27,8 +27,6 @@ pub(crate) struct DeliveryOptions {
     pub(crate) secrets: HashMap<Name, Secret>,
     /// Bytes of the body of an answer: 1 MiB by default.
     pub(crate) answer: usize,
-    /// Attempts at the same time: 64 by default.
-    pub(crate) attempts: usize,
 }
 
 impl DeliveryOptions {
@@ -48,7 +46,6 @@ impl Default for DeliveryOptions {
             unpooled: HashSet::new(),
             secrets: HashMap::new(),
             answer: 1 << 20,
-            attempts: 64,
         }
     }
 }

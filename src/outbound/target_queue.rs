@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::vocab::{Name, Time};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 
 use super::answer::DeliveryAnswer;
 use super::cause::Cause;
@@ -29,8 +29,6 @@ pub(super) struct Shared {
     /// The clock of waits, circuits and the time that a delivery may take.
     pub(super) steady: Clock,
     pub(super) queues: TargetQueues,
-    /// Attempts that may begin.
-    pub(super) slots: Semaphore,
     /// True once no further attempt may begin.
     pub(super) closing: watch::Sender<bool>,
 }
@@ -148,10 +146,6 @@ impl<'a> InFlight<'a> {
     /// Makes an attempt; returns the end of the delivery, or none if another attempt follows.
     async fn attempt(&mut self) -> Result<Option<Result<DeliveryAnswer, Cause>>, Stopped> {
         let shared = self.shared;
-        let asked = shared.steady.now();
-        let Ok(slot) = shared.slots.acquire().await else { return Err(Stopped::Closing) };
-        // Waiting for a slot doesn't count against the budget.
-        self.tried.since = self.tried.since.after(shared.steady.now().since(asked));
         if *shared.closing.borrow() {
             return Err(Stopped::Closing);
         }
@@ -159,7 +153,6 @@ impl<'a> InFlight<'a> {
         let (id, attempts, spent) = (self.delivery.id, self.tried.attempts, self.spent());
         self.begun = Some(shared.store.begin(id, attempts, spent).await?.ok_or(Stopped::Ended)?);
         let result = self.send().await;
-        drop(slot);
         self.judge(result).await
     }
 
