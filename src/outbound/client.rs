@@ -18,6 +18,7 @@ use super::answer::{DeliveryAnswer, media_type, refusal};
 use super::delivery::{OutboundDelivery, check_literal, header_map, parse_url};
 use super::error::OutboundError;
 use super::failure::{AttemptFailure, FailureKind, chain};
+use crate::terminal::readable;
 use super::http::{self, HttpError, Request, Response};
 use super::options::DeliveryOptions;
 use super::progress::{Outgoing, Phase, Progress};
@@ -94,8 +95,14 @@ impl Client {
             return Err(refused(&response, &said, now));
         }
         let content_type = text(response.headers(), header::CONTENT_TYPE).map(media_type);
+        let coding = text(response.headers(), header::CONTENT_ENCODING).map(str::to_owned);
         let status = response.status().as_u16();
         let body = progress.within(policy, self.body(&mut response, &progress)).await??;
+        let coding = coding.filter(|coding| !coding.eq_ignore_ascii_case("identity") && !body.is_empty());
+        if let Some(coding) = coding {
+            let why = format!("the answer has the content coding '{}', which was not asked for", readable(&coding));
+            return Err(AttemptFailure::new(FailureKind::Unparsable, why).into());
+        }
         Ok(DeliveryAnswer::read(status, content_type, body)?)
     }
 

@@ -131,6 +131,7 @@ async fn what_can_not_be_read_is_not_tried_again() {
         ("HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", Cause::Unparsable),
         ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n", Cause::Unparsable),
         ("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1\r\n\r\n{", Cause::Unparsable),
+        ("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\n<b/>", Cause::Unparsable),
         ("HTTP/1.1 200 OK\r\ncontent-type: Application/JSON;x=y\r\n\r\n{\"error\":\"sick\"}", Cause::PeerError),
         ("HTTP/1.1 200 OK\r\ncontent-length: 1048577\r\n\r\n", Cause::AnswerTooLarge),
     ] {
