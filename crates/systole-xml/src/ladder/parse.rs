@@ -76,8 +76,9 @@ fn document(
 }
 
 fn fragment(raw: &Raw, limits: &XmlLimits, emitter: &impl Emitter) -> Result<(Vec<Canonical>, Repaired), LadderError> {
-    // Comments between elements may mark some of them as thoughts: well-formed, but not to be sent.
-    let marks_thoughts = memchr::memmem::find(raw.bytes(), b"<!--").is_some() && marks_thoughts(raw.bytes());
+    // Comments between elements may mark some of them as thoughts, or take one back: well-formed, but not to be sent.
+    let has_comments = memchr::memmem::find(raw.bytes(), b"<!--").is_some();
+    let marks_thoughts = has_comments && marks_thoughts(raw.bytes());
     let needs_repair = |element: &Canonical| {
         // The canonical form keeps instructions; in a string they are text.
         if marks_thoughts || memchr::memmem::find(element.bytes(), b"<?").is_some() {
@@ -86,7 +87,8 @@ fn fragment(raw: &Raw, limits: &XmlLimits, emitter: &impl Emitter) -> Result<(Ve
         let known = emitter.vocabulary_of(element.root());
         is_thought(element.root().local()) || known.is_some_and(|known| quotes_markup(element, known))
     };
-    let is_done = |elements: &Vec<Canonical>| !elements.iter().any(needs_repair);
+    let is_done =
+        |elements: &Vec<Canonical>| !(has_comments && elements.len() > 1 || elements.iter().any(needs_repair));
     strict_first(raw, Shape::Fragment, limits, || emitter.vocabulary(), canonicalize_fragment, is_done)
 }
 
@@ -157,8 +159,8 @@ fn strict_first<T>(
             (Err(_), Ok(clean)) => Ok((clean, Repaired::unchanged(raw))),
             (Err(repaired), Err(input)) => Err(LadderError::Beyond { input, repaired }),
         },
-        // What it holds stands in thoughts, or behind those that nothing ends.
-        (Err(error @ (RepairError::Draft { .. } | RepairError::BehindThought { .. })), _) => Err(error.into()),
+        // What it holds may be a draft.
+        (Err(error), _) if error.is_draft() => Err(error.into()),
         (Err(_), Ok(clean)) => Ok((clean, Repaired::unchanged(raw))),
         (Err(error), Err(_)) => Err(error.into()),
     }
@@ -279,6 +281,10 @@ mod tests {
         assert_eq!(read("<!-- thinking --><a/><!-- end of thinking --><b/>"), Ok("<b></b>".to_owned()));
         assert!(matches!(read("<!-- thinking --><a/>"), Err(LadderError::Repair(RepairError::BehindThought { .. }))));
         assert_eq!(read("<!-- the total --><a/>"), Ok("<a></a>".to_owned()));
+        assert_eq!(read("<!-- 1. --><a/><!-- 2. --><a/>"), Ok("<a></a><a></a>".to_owned()));
+        for text in ["<a/><!-- no, rather --><b/>", "<a/> <!-- wrong -->\n<b/>"] {
+            assert!(matches!(read(text), Err(LadderError::Repair(RepairError::Between { .. }))), "{text}");
+        }
     }
 
     #[test]

@@ -401,7 +401,14 @@ impl<'t> Scanner<'t> {
             None => RepairKind::StrayEndTag,
         };
         self.mark(self.pos, end, kind);
+        if kind == RepairKind::MisnestedEndTag || self.outside.root.name == name {
+            self.silence(self.pos, end);
+        }
+        let (was_outside, root_end) = (self.tree.is_empty(), self.outside.root.end);
         self.pass_tag(end);
+        if was_outside {
+            self.outside.root.end = root_end;
+        }
     }
 
     fn pass_tag(&mut self, end: usize) {

@@ -42,6 +42,16 @@ pub enum RepairError {
         /// Name of the element.
         name: Box<str>,
     },
+    /// An element behind another one, and text between them that may take the first one back.
+    #[error(
+        "{at}: the text between this <{name}> and the element before it leaves open which of them is meant, and one may be a draft: send only what you mean, one element right behind the other, with all words before the first or behind the last"
+    )]
+    Between {
+        /// Start of the second element.
+        at: Position,
+        /// Name of the second element.
+        name: Box<str>,
+    },
     /// An element behind thoughts that words begin and nothing ends.
     #[error(
         "{at}: <{name}> stands behind thoughts that begin at {marker} and have no end, and may be a draft of theirs: send it without them, or write Answer: on a line of its own between them"
@@ -275,6 +285,7 @@ impl RepairError {
             | Self::Ambiguous { at, .. }
             | Self::Mentioned { at, .. }
             | Self::Draft { at, .. }
+            | Self::Between { at, .. }
             | Self::BehindThought { at, .. }
             | Self::OtherTurn { at, .. }
             | Self::Unclosed { at, .. }
@@ -302,6 +313,11 @@ impl RepairError {
         }
     }
 
+    /// Returns whether an element may be one that its author does not mean.
+    pub(in crate::ladder) const fn is_draft(&self) -> bool {
+        matches!(self, Self::Draft { .. } | Self::Between { .. } | Self::BehindThought { .. })
+    }
+
     /// Returns whether the input passes a limit, rather than can't be repaired.
     pub const fn is_limit(&self) -> bool {
         match self {
@@ -319,6 +335,7 @@ impl RepairError {
             | Self::Ambiguous { .. }
             | Self::Mentioned { .. }
             | Self::Draft { .. }
+            | Self::Between { .. }
             | Self::BehindThought { .. }
             | Self::OtherTurn { .. }
             | Self::Unclosed { .. }

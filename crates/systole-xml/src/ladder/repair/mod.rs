@@ -85,8 +85,11 @@
 //! element.
 //! So are thoughts, answers and turns in words (`## Thinking`, `Thought: …`, `Human:`, `"thinking": …`; shapes in `spoken.rs`, words in
 //! `words.rs`): thoughts end at their end marker, or where the answer is announced. An element behind those without an end is refused.
-//! `<think>` and the like without an end tag are prose, and an element that follows on the same
-//! line is refused. So is one with prose behind it, which may be a draft, or inside of an element.
+//! So is one behind a start tag of thoughts or of an unknown name that has no end tag, and one in or behind brackets that are
+//! no tag of XML (`<function=think>`).
+//!
+//! **Several elements.** Of two elements, the first may be a draft that the text between them takes back. So only text that
+//! leads on may stand there (`between.rs`).
 //!
 //! **The contract** of an emitter, as a [`Vocabulary`], says which elements there are and which may stand
 //! in which. A closed top-level `<think>` (or the like) of a fragment that it does not declare is dropped with all
@@ -116,6 +119,7 @@
 //!
 //! Repair does *not* judge contents, move text, or unwrap JSON and escaped documents.
 
+mod between;
 mod contract;
 mod cut;
 mod declaration;

@@ -6,9 +6,8 @@ use super::fence;
 use super::lexis::{excerpt, find_any, is_blank, is_space_char, may_start_markup, skip_space};
 use super::markup::{self, Doctype, Markup};
 use super::scan::Scanner;
-use super::sentence::{Mentioned, has_word, is_introduced};
+use super::sentence::{has_word, is_introduced, line_of};
 use super::tag::{Reading, StartTag};
-use super::thought::is_token;
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
@@ -26,8 +25,8 @@ pub(super) struct Outside<'t> {
     pub(super) in_prose: bool,
     /// True if that prose holds a word.
     pub(super) in_words: bool,
-    /// The first top-level element that may only be mentioned.
-    pub(super) mentioned: Option<Mentioned<'t>>,
+    /// The reason why a top-level element may not be meant: the first one. The end of thoughts behind it settles it.
+    pub(super) doubt: Option<RepairError>,
     /// Start and name of an element that was dropped with thoughts or a turn of another speaker.
     pub(super) dropped: Option<(usize, &'t str)>,
     /// Start of the last prose that was dropped.
@@ -39,8 +38,6 @@ pub(super) struct Outside<'t> {
     restarts: usize,
     /// True if a string of JSON or the like holds the elements.
     in_string: bool,
-    /// True if an element of thoughts (`<think>`) has begun that never ends.
-    pub(super) in_thought: bool,
     /// Place of a tag of thoughts that have no end: an element behind it may be a draft of theirs.
     pub(super) open_thought: Option<usize>,
     /// Place of the marker of thoughts in words that nothing ends: an element behind it may be a draft of theirs.
@@ -49,14 +46,12 @@ pub(super) struct Outside<'t> {
     pub(super) endless: bool,
     /// True if no end is left for the turn of another speaker that words name.
     pub(super) no_turn_end: bool,
-    /// Number of elements before the answer that ended thoughts in words.
-    pub(super) answered: Option<usize>,
     /// True behind a fence that opens a code block, which nothing has closed yet.
     pub(super) in_fence: bool,
     /// The end of the last brackets of unknown meaning.
     pub(super) unknown: usize,
-    /// True if words behind an element announce the answer.
-    pub(super) announced: bool,
+    /// Stretches that say nothing about the elements beside them, in order.
+    pub(super) silent: Vec<(usize, usize)>,
     /// True if the turn of another speaker stands behind an element.
     pub(super) interrupted: bool,
     /// The start tag whose copy before it was dropped, if no contract forbids the element in itself.
@@ -85,6 +80,8 @@ pub(super) struct Root<'t> {
     pub(super) start: usize,
     /// Offset behind its end tag.
     pub(super) end: usize,
+    /// End of the element before it.
+    pub(super) lead: usize,
     /// The first start tag of the same name behind text of its own.
     twin: Option<usize>,
     /// The state for a restart: start of the gap, length of the output, number of marks.
@@ -112,21 +109,19 @@ impl<'t> Outside<'t> {
             skipping,
             in_prose: false,
             in_words: false,
-            mentioned: None,
+            doubt: None,
             dropped: None,
             prose: None,
             line_end: 0,
             no_span: [0; 2],
             restarts: 0,
             in_string: false,
-            in_thought: false,
             open_thought: None,
             open_words: None,
             endless: false,
             no_turn_end: false,
-            answered: None,
             unknown: 0,
-            announced: false,
+            silent: Vec::new(),
             interrupted: false,
             doubled: None,
             in_fence: false,
@@ -230,6 +225,7 @@ impl<'t> Scanner<'t> {
     pub(super) fn outer_markup(&mut self) -> Result<(), RepairError> {
         let at = self.pos;
         if self.text.as_bytes().get(at + 1).is_some_and(|&byte| !may_start_markup(byte)) {
+            self.note_pseudo_tag(at);
             self.advance(at + 1);
             return Ok(());
         }
@@ -266,17 +262,16 @@ impl<'t> Scanner<'t> {
             Markup::Text => match self.tags.read(at) {
                 Reading::Tag(tag) if self.is_undeclared_thought(tag.name) => self.thought(&tag),
                 Reading::Tag(tag) if self.is_mention(&tag) => self.skip(tag.end),
-                Reading::Tag(tag) if self.is_thought(&tag) => {
-                    self.outside.in_thought |= !is_token(tag.name);
-                    self.note_open_thought(&tag);
-                    self.skip(tag.end);
-                }
+                Reading::Tag(tag) if self.is_thought(&tag) => self.note_open_thought(&tag),
                 Reading::Tag(tag) => {
                     let tag = self.reopened(tag);
                     self.open_root(tag)?;
                 }
                 Reading::Cut => return Err(self.truncated(at)),
-                Reading::Text => self.advance(at + 1),
+                Reading::Text => {
+                    self.note_pseudo_tag(at);
+                    self.advance(at + 1);
+                }
             },
         }
         Ok(())
@@ -363,13 +358,6 @@ impl<'t> Scanner<'t> {
             let marker = self.position(marker);
             return self.refuse(tag.start, |at| RepairError::BehindThought { at, name: excerpt(tag.name), marker });
         }
-        if self.outside.in_thought && self.outside.in_prose {
-            if self.is_unknown(tag.name) {
-                self.skip(tag.end);
-                return Ok(());
-            }
-            return self.ambiguous(tag.start, tag.name);
-        }
         if self.repeated_root(&tag)? {
             return Ok(());
         }
@@ -378,25 +366,14 @@ impl<'t> Scanner<'t> {
         let gap = self.outside.gap;
         let (out, marks) = (self.out.len(), self.marks.len());
         self.flush(tag.start);
-        // Prose between two elements: the first one may be a draft of the thoughts.
-        if self.outside.in_thought && self.roots > 1 && self.outside.root.prose_behind {
-            return self.ambiguous(tag.start, tag.name);
-        }
         let (in_prose, in_words) = (self.outside.in_prose, self.outside.in_words);
         self.note_mentioned();
         self.check_string()?;
         self.check_root()?;
-        let (name, start) = (tag.name, tag.start);
-        self.outside.root = Root { in_prose, in_words, name, start, gap, out, marks, ..Root::default() };
+        self.note_between(&tag);
+        let (name, start, lead) = (tag.name, tag.start, self.outside.root.end);
+        self.outside.root = Root { lead, in_prose, in_words, name, start, gap, out, marks, ..Root::default() };
         self.start_tag(tag)
-    }
-
-    /// Refuses the last top-level element if prose stands behind it and thoughts without an end before it: it may be a draft
-    /// of them, and the prose their end.
-    pub(super) fn check_draft(&self) -> Result<(), RepairError> {
-        let root = &self.outside.root;
-        let is_draft = self.outside.in_thought && self.roots > 0 && root.words_behind;
-        if is_draft { self.ambiguous(root.start, root.name) } else { Ok(()) }
     }
 
     /// Refuses the last top-level element if a string of JSON or of a programming language holds it, and a character is
@@ -451,8 +428,11 @@ impl<'t> Scanner<'t> {
     /// input with elements open, and takes the text before the twin as prose.
     pub(super) fn restart(&mut self) -> bool {
         let Root { twin: Some(twin), gap, out, marks, start, .. } = self.outside.root else { return false };
-        // Behind a colon, the first tag is a payload like one without prose before it.
-        let is_mention = !is_introduced(&self.text[gap.min(start)..start]);
+        // Behind a colon, the first tag is a payload like one without prose before it. The twin is one only there, or on a line
+        // of its own; else it is a word of the text, too.
+        let between = &self.text[start..twin];
+        let is_payload = is_introduced(between) || line_of(between).trim().is_empty();
+        let is_mention = is_payload && !is_introduced(&self.text[gap.min(start)..start]);
         if !is_mention || self.outside.restarts == MAX_RESTARTS {
             return false;
         }

@@ -123,8 +123,9 @@ impl<'t> Scanner<'t> {
             if self.tree.is_empty() {
                 self.flush(self.pos);
                 self.note_mentioned();
-                self.check_mentioned()?;
-                self.check_draft()?;
+                if let Some(doubt) = self.outside.doubt.take() {
+                    return Err(doubt);
+                }
                 self.check_string()?;
                 return self.check_root();
             }

@@ -7,15 +7,6 @@ use super::RepairError;
 use super::lexis::excerpt;
 use super::scan::Scanner;
 
-/// A top-level element that may only be mentioned.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Mentioned<'t> {
-    start: usize,
-    name: &'t str,
-    /// True if it is one only beside other elements.
-    is_beside: bool,
-}
-
 /// Characters behind which a payload may stand amid a line: a colon, a dash or an arrow that introduces it, or the end of
 /// the sentence before.
 const INTRODUCING: [char; 12] = [':', '：', '→', '—', '–', '.', '!', '?', '…', '。', '！', '？'];
@@ -33,49 +24,35 @@ enum Behind {
     Words,
 }
 
-impl<'t> Scanner<'t> {
-    /// Records the last top-level element if it stands amid a sentence: behind a word, and in front of a word or the end of
-    /// the sentence; in quotes behind a word (`I said "<note>…</note>"`); empty behind a word (`I have not sent <done/>`), where
-    /// it is a word of the sentence like others; struck out (`~~<done/>~~`); or, beside other elements,
-    /// quoted by Markdown (`> <done/>`). Behind a colon or another sentence, it is the end of one
+impl Scanner<'_> {
+    /// Records the last top-level element if it stands amid a sentence: behind a word (`I have not sent <note>…</note>`), in front
+    /// of one that goes on with it, or struck out (`~~<done/>~~`). Behind a colon or another sentence, it is the end of one
     /// (`Here it is: <note>…</note> Have fun!`); so is code in backticks (``The call is `<add>…</add>`.``), if no other
     /// element stands beside it.
     pub(super) fn note_mentioned(&mut self) {
         let root = &self.outside.root;
         let (start, end, name) = (root.start, root.end, root.name);
-        if name.is_empty() || end <= start || self.outside.mentioned.is_some() {
+        if name.is_empty() || end <= start || self.outside.doubt.is_some() {
             return;
         }
         let before = &self.text[root.gap.min(start)..start];
         let outer = before.trim_end_matches(|c: char| is_mark(c) || matches!(c, ' ' | '\t'));
         let is_introduced = is_introduced(before);
+        let in_words = root.in_words && !is_label(line_of(before).trim());
         let is_alone = self.roots == 1 && root.has_content && (is_introduced || before.ends_with('`'));
         let is_struck =
             before.trim_end_matches(' ').ends_with("~~") && self.text[end..].trim_start_matches(' ').starts_with("~~");
-        // A quotation of Markdown, often of an earlier message.
-        let is_beside = line_of(before).trim() == ">";
         let is_mentioned = is_struck
-            || is_beside
             || match Behind::of(&self.text[end..]) {
                 Behind::GoesOn => true,
-                Behind::Ends if root.in_words => !is_alone,
+                Behind::Ends if in_words => !is_alone,
                 Behind::Ends => is_unfinished(outer),
-                Behind::Words => root.in_words && !is_introduced,
-                Behind::Nothing if root.has_content => root.in_words && is_quotation(before, &self.text[end..]),
-                Behind::Nothing => root.in_words && !is_introduced,
+                Behind::Words | Behind::Nothing => in_words && !is_introduced,
             };
         if is_mentioned {
-            self.outside.mentioned = Some(Mentioned { start, name, is_beside });
+            let at = self.position(start);
+            self.outside.doubt = Some(RepairError::Mentioned { at, name: excerpt(name) });
         }
-    }
-
-    /// Refuses an output with an element that may only be mentioned.
-    pub(super) fn check_mentioned(&self) -> Result<(), RepairError> {
-        let Some(Mentioned { start, name, is_beside }) = self.outside.mentioned else { return Ok(()) };
-        if is_beside && self.roots == 1 {
-            return Ok(());
-        }
-        self.refuse(start, |at| RepairError::Mentioned { at, name: excerpt(name) })
     }
 }
 
@@ -113,16 +90,15 @@ pub(super) fn has_word(text: &str) -> bool {
 }
 
 /// The part of a text that stands on its last line.
-fn line_of(text: &str) -> &str {
+pub(super) fn line_of(text: &str) -> &str {
     &text[memchr::memrchr(b'\n', text.as_bytes()).map_or(0, |at| at + 1)..]
 }
 
-/// Returns whether quotes enclose an element behind a word and a space.
-fn is_quotation(before: &str, behind: &str) -> bool {
-    let Some(before) = before.strip_suffix(['"', '\'', '“', '„', '«']) else { return false };
-    behind.starts_with(['"', '\'', '”', '“', '»'])
-        && before.ends_with(' ')
-        && before.trim_end_matches(' ').ends_with(char::is_alphanumeric)
+/// Returns whether brackets enclose all that stands before an element on its line: `[TOOL_CALLS]`, `<|call_begin|>`.
+fn is_label(line: &str) -> bool {
+    [("[", "]"), ("<|", "|>"), ("<｜", "｜>")]
+        .iter()
+        .any(|(open, close)| line.starts_with(open) && line.ends_with(close))
 }
 
 /// Returns whether the line above an element at the start of a line ends amid a sentence.

@@ -11,11 +11,12 @@
 //! | a line | `## Thinking`, `**Thought process**`, `=====Thinking=====`, `...done thinking.`, `thought` |
 //! | a label | `Thinking: …`, `Thought - …`, `*thinking* …`, `Answer: …`, `Human: …` |
 //! | a field of JSON | `"thinking": "…"`, `"type": "thinking"` |
+//! | a property of YAML, a sign | `- type: thinking`, `kind = "thought"`, `💭` |
 //! | struck out | `~~…~~` |
 
 use super::lexis::name_end;
 use super::template::{Kind, Marker, Voice};
-use super::words::{Announces, Phrase, Says, begins, phrase};
+use super::words::{Phrase, Says, begins, phrase};
 
 /// Brackets around the words of a marker.
 const BRACKETS: &[(char, char)] = &[
@@ -44,6 +45,9 @@ const BRACKETS: &[(char, char)] = &[
 /// Brackets that also quote a word of prose: markers only in pairs around a draft, or at the start of a line.
 const QUOTES: &[(char, char)] =
     &[('«', '»'), ('‹', '›'), ('「', '」'), ('『', '』'), ('（', '）'), ('`', '`'), ('&', '&')];
+
+/// Names of fields whose value tells what an object holds.
+const KINDS: &[&str] = &["channel", "kind", "name", "phase", "role", "section", "stage", "type"];
 
 /// Length of the longest marker, in bytes.
 const LONGEST: usize = 160;
@@ -89,6 +93,9 @@ fn head(text: &str, start: usize, line_end: usize) -> Option<Marker> {
         return Some(Marker { start: from, end: from + length, kind: Kind::Said(Voice::Result) });
     }
     let stop = head_end(text, from, line_end);
+    if let Some(end) = balloon(text, from, stop).or_else(|| property(text, from, stop)) {
+        return Some(Marker { start: from, end, kind: Kind::Spoken { is_sure: true } });
+    }
     let opener = text[from..stop].chars().next()?;
     let found = phrase(text, from, stop, |gap| label_end(gap, opener).is_some())?;
     let Phrase { says, closes, .. } = found;
@@ -112,11 +119,11 @@ fn head(text: &str, start: usize, line_end: usize) -> Option<Marker> {
     };
     let kind = match says {
         Says::Thoughts { is_sure: true } if closes => Kind::SpokenEnd,
-        Says::Thoughts { .. } if closes => Kind::Answer { is_bracketed: false, announces: Announces::Step },
+        Says::Thoughts { .. } if closes => Kind::Answer { is_bracketed: false, is_final: false },
         Says::Thoughts { is_sure } => Kind::Spoken { is_sure },
-        Says::Answer(announces) => Kind::Answer { is_bracketed: before.contains('['), announces },
+        Says::Answer { is_final } => Kind::Answer { is_bracketed: before.contains('['), is_final },
         Says::End => {
-            let kind = Kind::Answer { is_bracketed: before.contains('['), announces: Announces::Step };
+            let kind = Kind::Answer { is_bracketed: before.contains('['), is_final: false };
             return (!before.is_empty()).then_some(Marker { start: from, end: stop, kind });
         }
         Says::User if is_named || is_bare() => Kind::Said(Voice::User),
@@ -129,6 +136,21 @@ fn head(text: &str, start: usize, line_end: usize) -> Option<Marker> {
         return Some(Marker { start: from, end: found.next, kind: Kind::Enclosed { open: opener, close } });
     }
     Some(Marker { start: from, end: found.next, kind })
+}
+
+/// The end of a sign of thoughts at the start of a line, behind the marks of a list or a heading: `💭`, `- 🤔`.
+fn balloon(text: &str, from: usize, stop: usize) -> Option<usize> {
+    let signs = text[from..stop].trim_start_matches(|c: char| c.is_whitespace() || "-*#>•".contains(c));
+    let sign = signs.chars().next().filter(|c| matches!(c, '💭' | '🤔' | '🧠' | '🗯' | '🗨'))?;
+    Some(stop - signs.len() + sign.len_utf8())
+}
+
+/// The end of a property of YAML or the like that says that thoughts follow: `- type: thinking`, `kind = "thought"`.
+fn property(text: &str, from: usize, stop: usize) -> Option<usize> {
+    let (name, value) = text[from..stop].split_once([':', '='])?;
+    let is_kind = KINDS.contains(&name.trim_start_matches(['-', ' ', '\t']).trim_end());
+    let found = phrase(value, 0, value.len(), |_| false).filter(|found| is_kind && !found.closes)?;
+    matches!(found.says, Says::Thoughts { .. }).then_some(stop)
 }
 
 /// Length of the words with which the pump begins a message to a model, never a model: `[abcdefghij] Message 2 from core`.
@@ -224,8 +246,8 @@ fn bracket(text: &str, at: usize, is_element: &dyn Fn(&str) -> bool) -> Option<M
         Says::Thoughts { .. } if !found.closes => {
             Kind::Spoken { is_sure: found.says == Says::Thoughts { is_sure: true } }
         }
-        Says::Answer(announces) => Kind::Answer { is_bracketed: true, announces },
-        Says::Thoughts { .. } | Says::End => Kind::Answer { is_bracketed: true, announces: Announces::Step },
+        Says::Answer { is_final } => Kind::Answer { is_bracketed: true, is_final },
+        Says::Thoughts { .. } | Says::End => Kind::Answer { is_bracketed: true, is_final: false },
         Says::User | Says::Task | Says::Result | Says::Model => return None,
     };
     Some(Marker { start, end, kind })
@@ -333,8 +355,7 @@ fn field(text: &str, at: usize) -> Option<Marker> {
     if thoughts(name) {
         return Some(Marker { start: at, end, kind: Kind::Field });
     }
-    let is_kind = matches!(name, "channel" | "kind" | "name" | "phase" | "role" | "section" | "stage" | "type");
-    let (value, behind) = string(text, end, quote).filter(|_| is_kind)?;
+    let (value, behind) = string(text, end, quote).filter(|_| KINDS.contains(&name))?;
     thoughts(value).then_some(Marker { start: at, end: behind, kind: Kind::Object })
 }
 

@@ -8,7 +8,6 @@
 use std::collections::HashMap;
 
 use super::spoken;
-use super::words::Announces;
 
 /// A marker of a chat template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +49,7 @@ pub(super) enum Kind {
     /// Thoughts in the rest of an object: `"type": "thinking"`.
     Object,
     /// A part of the output begins. In brackets it ends thoughts in brackets; the answer ends those that words began.
-    Answer { is_bracketed: bool, announces: Announces },
+    Answer { is_bracketed: bool, is_final: bool },
     /// Words name the speaker of a turn: `Human:`.
     Said(Voice),
 }
@@ -59,11 +58,6 @@ impl Kind {
     /// Returns whether the marker counts only where no other one stands.
     const fn is_soft(self) -> bool {
         matches!(self, Self::Spoken { .. } | Self::Answer { .. } | Self::Said(_))
-    }
-
-    /// Returns whether the marker announces the answer, or what may be one.
-    pub(super) const fn announces(self) -> bool {
-        matches!(self, Self::Answer { announces: Announces::Answer | Announces::Product, .. })
     }
 }
 
@@ -103,13 +97,6 @@ impl Template {
     pub(super) fn next(&self, at: usize) -> Option<Marker> {
         let index = self.markers.partition_point(|marker| marker.start < at);
         self.markers.get(index).copied()
-    }
-
-    /// Returns whether a marker that announces the answer, or what may be one, ends at an offset.
-    pub(super) fn announces_at(&self, end: usize) -> bool {
-        let index = self.markers.partition_point(|marker| marker.start < end);
-        let last = index.checked_sub(1).map(|index| self.markers[index]);
-        last.is_some_and(|last| last.end == end && last.kind.announces())
     }
 
     /// The markers behind an offset.

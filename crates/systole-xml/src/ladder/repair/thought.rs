@@ -13,7 +13,6 @@ use super::sentence::has_word;
 use super::spoken;
 use super::tag::StartTag;
 use super::template::{self, Kind, Marker, Speaker, Voice, names_thoughts};
-use super::words::Announces;
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
@@ -56,9 +55,9 @@ impl<'t> Scanner<'t> {
         self.references.clear();
         self.marks.clear();
         self.roots = 0;
-        self.outside.announced = false;
         (self.outside.root, self.outside.in_prose) = (Root::default(), false);
-        (self.outside.in_words, self.outside.mentioned) = (false, None);
+        (self.outside.in_words, self.outside.doubt) = (false, None);
+        self.silence(0, end);
         self.mark(0, end, RepairKind::Thought);
         self.pairs.begin_at(end);
         self.outside.prose = None;
@@ -81,17 +80,34 @@ impl<'t> Scanner<'t> {
         let end_tag = self.pairs.end_of(tag.start).or_else(|| self.pairs.reopened(tag.start));
         let close = end_tag.and_then(|at| Some(at + memchr::memchr(b'>', &self.text.as_bytes()[at..])? + 1));
         let Some(end) = close.or(tag.empty.then_some(tag.end)) else {
-            self.outside.in_thought = true;
-            self.note_open_thought(tag);
-            return self.skip(tag.end);
+            return self.note_open_thought(tag);
         };
         self.drop(tag.start, end, RepairKind::Thought);
     }
 
-    /// Notes a tag of thoughts that have no end.
+    /// Takes a tag without its end tag for prose, and notes what it begins: thoughts, or something unknown. A token of a model
+    /// begins nothing.
     pub(super) fn note_open_thought(&mut self, tag: &StartTag<'t>) {
         if is_thought(&key(tag.name)) {
             self.outside.open_thought.get_or_insert(tag.start);
+        } else if !is_token(tag.name) {
+            self.outside.unknown = self.text.len();
+        }
+        self.skip(tag.end);
+    }
+
+    /// Notes brackets that are no tag, though they are meant as one, up to their end: `<function=think>…</function>`.
+    pub(super) fn note_pseudo_tag(&mut self, at: usize) {
+        if self.outside.skipping
+            && !self.outside.in_prose
+            && at >= self.outside.unknown
+            && let Some(end) = pseudo_tag_end(self.text, at)
+        {
+            let close = pseudo_close(self.text, at, end);
+            let is_alone = || self.text[end..].trim_start_matches([' ', '\t', '\r']).starts_with(['\n', '<']);
+            if close.is_some() || is_alone() {
+                self.outside.unknown = close.unwrap_or(self.text.len());
+            }
         }
     }
 
@@ -100,6 +116,7 @@ impl<'t> Scanner<'t> {
         self.flush(start);
         self.outside.dropped = self.outside.dropped.or_else(|| self.draft_in(start, end));
         self.mark(start, end, kind);
+        self.silence(start, end);
         self.pairs.begin_at(end);
         self.pos = end;
         self.outside.gap = end;
@@ -167,14 +184,7 @@ impl Scanner<'_> {
                 let until = self.unless_endless(|text| spoken::object_end(text, end));
                 self.spoken(start, end, until, true)
             }
-            Kind::Answer { .. } => {
-                self.announce(end);
-                // Two answers to one thought: the first may be a draft of the second.
-                if self.outside.answered.is_some_and(|before| self.roots > before) {
-                    self.outside.unknown = self.text.len();
-                }
-                self.prose_marker(end)
-            }
+            Kind::Answer { .. } => self.prose_marker(end),
             Kind::Said(voice) => self.said(voice, start, end),
             Kind::ThoughtEnd => {
                 self.drop_thought_before(end);
@@ -230,14 +240,8 @@ impl Scanner<'_> {
         let end = self.message_end(body, takes_answers);
         let Some(end) = end else { return Err(self.unclosed(start, "thought", "the marker of its end")) };
         self.drop(start, end, RepairKind::Thought);
-        self.announce(end);
         (self.outside.in_prose, self.outside.in_words) = (false, false);
         Ok(())
-    }
-
-    /// Records that words up to an offset announce the answer behind an element, which then may be a draft of it.
-    fn announce(&mut self, end: usize) {
-        self.outside.announced |= self.roots > 0 && self.template.announces_at(end);
     }
 
     /// Refuses an element in a stretch that words alone mark as thoughts or as a turn: they may be labels of what is meant.
@@ -256,8 +260,6 @@ impl Scanner<'_> {
         match end {
             Some(end) => {
                 self.drop(start, end, RepairKind::Thought);
-                self.announce(end);
-                self.outside.answered = Some(self.roots);
                 (self.outside.in_prose, self.outside.in_words) = (false, false);
                 Ok(())
             }
@@ -305,7 +307,7 @@ impl Scanner<'_> {
                 _ if is_inside => {}
                 Kind::ThoughtEnd | Kind::SpokenEnd => return Some((marker, marker.end)),
                 Kind::Thought | Kind::Spoken { .. } if found.is_some() => break,
-                Kind::Answer { announces, .. } if is_sure && announces != Announces::Answer => {}
+                Kind::Answer { is_final, .. } if is_sure && !is_final => {}
                 Kind::End | Kind::Answer { .. } | Kind::Said(Voice::Model) => {
                     found = found.or(Some((marker, marker.end)));
                 }
@@ -384,6 +386,7 @@ impl Scanner<'_> {
 
     /// Takes a marker and the names behind it as prose that holds no words: what follows them begins anew.
     fn pass(&mut self, end: usize) {
+        self.silence(self.pos, end);
         self.pos = end;
         (self.outside.in_prose, self.outside.in_words) = (false, false);
     }
@@ -391,7 +394,7 @@ impl Scanner<'_> {
     /// Refuses a top-level element in brackets of unknown meaning, or behind the turn of another speaker.
     pub(super) fn check_place(&self, tag: &StartTag<'_>) -> Result<(), RepairError> {
         let (start, name) = (tag.start, tag.name);
-        if start < self.outside.unknown || self.outside.announced {
+        if start < self.outside.unknown {
             return self.refuse(start, |at| RepairError::Draft { at, name: excerpt(name) });
         }
         if self.outside.interrupted {
@@ -412,4 +415,27 @@ impl Scanner<'_> {
         }
         Ok(())
     }
+}
+
+/// The end of angle brackets that no tag of XML has, though they look like one: `<function=think>`, `<@plan>`. Addresses
+/// (`<a@b.c>`) and comparisons are none.
+fn pseudo_tag_end(text: &str, at: usize) -> Option<usize> {
+    const LONGEST: usize = 64;
+    let rest = &text[at + 1..];
+    let length = rest.bytes().take(LONGEST).position(|byte| matches!(byte, b'<' | b'>' | b'\n'))?;
+    let inner = rest[..length].to_owned();
+    let is_word = inner.starts_with(|c: char| c.is_alphabetic() || "@#$%&*+~:.^".contains(c));
+    let is_address = inner.contains("://") || inner.find('@').is_some_and(|at| at > 0);
+    let is_closed = rest[length..].starts_with('>');
+    (is_closed && is_word && !is_address && inner.contains(char::is_alphabetic)).then_some(at + 1 + length + 1)
+}
+
+/// The end of the end tag of such brackets, which has their first word.
+fn pseudo_close(text: &str, at: usize, end: usize) -> Option<usize> {
+    let word = text[at..end].split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty())?;
+    memchr::memmem::find_iter(&text.as_bytes()[end..], "/").map(|length| end + length + 1).find_map(|close| {
+        let named = text[close..].trim_start_matches(|c: char| !c.is_alphanumeric() && !c.is_whitespace() && c != '<');
+        let behind = named.strip_prefix(word).filter(|_| text[..close - 1].ends_with(['<', '#', '@', '$']))?;
+        Some(text.len() - behind.len() + behind.find('>')? + 1)
+    })
 }

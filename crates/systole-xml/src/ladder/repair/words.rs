@@ -14,8 +14,8 @@ use crate::vocab::is_invisible;
 pub(super) enum Says {
     /// Thoughts; they are surely of the model, or may be the title of an answer (`Analysis`).
     Thoughts { is_sure: bool },
-    /// The answer, or a part of the output.
-    Answer(Announces),
+    /// The answer, which ends thoughts that a word began; or perhaps a part of it, a call, or the end of something.
+    Answer { is_final: bool },
     /// The turn of a user.
     User,
     /// The text of a user, if it is a heading (`### Instruction`).
@@ -28,17 +28,6 @@ pub(super) enum Says {
     End,
 }
 
-/// The kind of text that a phrase announces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Announces {
-    /// The answer: `Final answer`. It ends thoughts that a word began.
-    Answer,
-    /// Perhaps the answer or a part of it: `Output`, `Summary`.
-    Product,
-    /// A call, of which there may be several (`Action`), or nothing (`Done`).
-    Step,
-}
-
 /// The class of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
@@ -47,7 +36,9 @@ enum Class {
     /// Thoughts, or a part of an answer.
     Musing,
     Answer,
+    /// Perhaps the answer or a part of it.
     Product,
+    /// A call, of which there may be several.
     Call,
     User,
     Task,
@@ -157,6 +148,84 @@ const WORDS: &[(Class, &[&str])] = &[
     ]),
 ];
 
+/// Words that lead from one element to the next and say nothing else, in lower case.
+#[rustfmt::skip]
+const JOINING: &[&str] = &[
+    // English
+    "addition", "additionally", "also", "and", "another", "both", "finally", "first", "firstly", "furthermore", "lastly",
+    "meanwhile", "moreover",
+    "next", "now", "plus", "second", "secondly", "then", "third", "thirdly", "too",
+    // German, Dutch, Scandinavian
+    "anschließend", "auch", "außerdem", "danach", "dann", "erstens", "nun", "schließlich", "und", "zudem", "zuerst",
+    "zunächst", "zweitens", "daarna", "dan", "eerst", "en", "ook", "vervolgens", "och", "og", "også", "också", "sedan",
+    // Romance
+    "abord", "aussi", "enfin", "ensuite", "et", "puis", "además", "después", "finalmente", "luego", "primero", "segundo",
+    "también", "y", "depois", "e", "primeiro", "também", "anche", "dopo", "infine", "poi", "prima", "apoi", "și",
+    // Slavic
+    "затем", "и", "потом", "сначала", "также", "потім", "спочатку", "також", "i", "najpierw", "następnie", "oraz",
+    "potem", "też", "nejprve", "potom",
+    // Chinese, Japanese, Korean
+    "其次", "和", "接着", "接著", "然后", "然後", "还有", "首先", "そして", "また", "まず", "次に", "그리고", "다음", "또한", "먼저",
+    // Others
+    "ayrıca", "sonra", "ve", "és", "majd", "και", "μετά", "أولا", "ثانيا", "ثم", "और", "फिर", "kemudian", "lalu", "tiếp", "và",
+];
+
+/// Words around them that say nothing at all.
+#[rustfmt::skip]
+const AROUND: &[&str] = &[
+    "a", "an", "are", "as", "ask", "call", "calls", "check", "das", "de", "der", "die", "el", "find", "for", "from", "function", "für",
+    "get",
+    "here", "ich", "in", "is", "it", "la", "le", "let", "ll", "look", "looking", "me", "mit", "number", "of", "on", "para",
+    "pour", "search", "step", "the", "to", "tool", "up", "us", "we", "well", "will", "with",
+];
+
+/// Words that may take back what stands before them, beside those that deny.
+#[rustfmt::skip]
+const CONTRARY: &[&str] = &[
+    "aber", "actual", "actually", "again", "alternatively", "attempt", "better", "but", "correct", "corrected", "correction",
+    "fixed", "idea", "improved", "instead", "meant", "mistake", "oops", "option", "or", "proper", "properly", "rather", "real",
+    "revised", "sorry", "stattdessen", "try", "updated", "version", "wait", "wrong",
+];
+
+/// The part of a word in the text between two elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joint {
+    /// It leads on: `then`.
+    Joins,
+    /// It says nothing: `the`, `call`, `2`.
+    Nothing,
+    /// It may take an element back: `not`, `draft`, `rather`.
+    Denies,
+    /// It names a part of a conversation: `answer`, `user`.
+    Names,
+    Unknown,
+}
+
+/// The part of a word, in its normal form, in the text between two elements.
+pub(super) fn joint(word: &str) -> Joint {
+    let is_number = word.trim_start_matches(|c: char| c.is_numeric());
+    match CLASSES.get(word) {
+        _ if JOINING.contains(&word) => Joint::Joins,
+        Some(Class::Call) => Joint::Nothing,
+        _ if AROUND.contains(&word) || word.chars().count() == 1 => Joint::Nothing,
+        _ if matches!(is_number, "" | "st" | "nd" | "rd" | "th") => Joint::Nothing,
+        Some(Class::Thought | Class::Musing | Class::No | Class::Made) => Joint::Denies,
+        _ if CONTRARY.contains(&word) => Joint::Denies,
+        None | Some(Class::Filler | Class::Lead) => Joint::Unknown,
+        Some(_) => Joint::Names,
+    }
+}
+
+/// The words of a text in their normal form, with their places.
+pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, usize, String)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let found = word(text, at, text.len())?;
+        at = found.end;
+        Some((found.start, found.end, found.normal))
+    })
+}
+
 static CLASSES: LazyLock<HashMap<&str, Class>> =
     LazyLock::new(|| WORDS.iter().flat_map(|(class, words)| words.iter().map(|word| (*word, *class))).collect());
 
@@ -249,10 +318,10 @@ impl Tally {
             }
             // `The user: …` tells of one.
             () if self.has(Class::User) => (!self.has(Class::Filler)).then_some(Says::User),
+            () if self.has(Class::Result) && self.has(Class::Call) => Some(Says::Answer { is_final: false }),
             () if self.has(Class::Result) => (!self.has(Class::Filler)).then_some(Says::Result),
-            () if self.has(Class::Answer) => Some(Says::Answer(Announces::Answer)),
-            () if self.has(Class::Product) => Some(Says::Answer(Announces::Product)),
-            () if self.has(Class::Call) => Some(Says::Answer(Announces::Step)),
+            () if self.has(Class::Answer) => Some(Says::Answer { is_final: true }),
+            () if self.has(Class::Product) || self.has(Class::Call) => Some(Says::Answer { is_final: false }),
             () if self.has(Class::Task) => Some(Says::Task),
             () if self.has(Class::Model) => (!self.has(Class::Filler)).then_some(Says::Model),
             () => self.has(Class::Close).then_some(Says::End),
@@ -369,11 +438,12 @@ mod tests {
         for (text, meant) in [
             ("Analysis", Says::Thoughts { is_sure: false }),
             ("Here are my thoughts", Says::Thoughts { is_sure: false }),
-            ("Final answer", Says::Answer(Announces::Answer)),
-            ("assistantFinal", Says::Answer(Announces::Answer)),
-            ("Final version", Says::Answer(Announces::Answer)),
-            ("Summary", Says::Answer(Announces::Product)),
-            ("Action 2", Says::Answer(Announces::Step)),
+            ("Final answer", Says::Answer { is_final: true }),
+            ("assistantFinal", Says::Answer { is_final: true }),
+            ("Final version", Says::Answer { is_final: true }),
+            ("Summary", Says::Answer { is_final: false }),
+            ("Action 2", Says::Answer { is_final: false }),
+            ("Tool call 2:", Says::Answer { is_final: false }),
             ("User:", Says::User),
             ("User (simulated):", Says::User),
             ("Q:", Says::Result),

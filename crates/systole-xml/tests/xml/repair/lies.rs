@@ -116,9 +116,13 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "I have not sent <done/>",
         "I have not sent <done></done>\nBye",
         "We are `<done/>`",
+        "Never send the note <note>a & b</note>",
+        "print(\"<note>a & b</note>\")",
+        "Do not send the note \"<note>a & b</note>\"",
     ] {
         let error = run_by(review(), text, Shape::Fragment).expect_err(text);
-        assert!(error.to_string().contains("stands amid a sentence"), "{text}: {error}");
+        let is_named = ["stands amid a sentence", "may be a draft"].iter().any(|part| error.to_string().contains(part));
+        assert!(is_named, "{text}: {error}");
     }
     // A payload that is struck out is refused by its signs, whatever the sentence around it says.
     let struck = "~~<note>draft</note>~~ <note>final & y</note>";
@@ -128,7 +132,6 @@ fn a_payload_amid_a_sentence_is_not_sent() {
     for text in [
         "Here: <note>a & b</note>",
         "Here: <note>a & b</note> Hope that helps!",
-        "Here is the note <note>a & b</note>",
         "Sure! <note>a & b</note>\nBye.",
         "Sure! <note>a & b</note> ...",
         "I have checked everything. <note>a & b</note> Let me know if you need more.",
@@ -140,7 +143,6 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "1. <note>a & b</note>",
         "> <note>a & b</note>",
         "{\"result\": \"<note>a & b</note>\", \"more\": 1}",
-        "print(\"<note>a & b</note>\")",
         "<|assistant|><note>a & b</note><|end|>",
         "maybe <note>x</note>, hm.\n</think>\n<note>a & b</note>",
     ] {
