@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::error::{error_in, reported};
-use super::part::{broken, is_blank, is_thought, judge_role, take_content, take_part};
+use super::part::{broken, holds_words, is_blank, is_thought, judge_role, take_content, take_part};
 use super::reply::{Grown, count, text};
 use super::{ModelPrompt, Setback};
 
@@ -70,11 +70,15 @@ pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
             delta.into_iter().for_each(|delta| end(grown, delta));
             Ok(())
         }
-        kind if is_blank(event, &[]) => {
-            grown.is_over |= kind == "message_stop";
+        "message_stop" if is_blank(event, &[]) => {
+            grown.is_over = true;
             Ok(())
         }
-        _ => Err(broken("an event is of an unknown type", &event.to_string())),
+        // New types may come, and are no matter unless they bring a piece of a message.
+        "" if is_blank(event, &[]) => Ok(()),
+        "" | "message_stop" => Err(broken("an event has words and no type that has any", &event.to_string())),
+        _ if ["delta", "content_block", "content", "message"].iter().all(|field| !holds_words(event, field)) => Ok(()),
+        _ => Err(broken("an event of an unknown type has a piece of a message", &event.to_string())),
     }
 }
 

@@ -45,7 +45,8 @@ impl Mark {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
         for start in std::iter::once(0).chain(ends) {
             let line = text[start..].split('\n').next().unwrap_or_default();
-            let line = line.trim_start();
+            // Behind the marks of quotations, lists and headings it may be taken for one as well.
+            let line = line.trim_start_matches(|c: char| c.is_whitespace() || ">-*+#•·–—".contains(c));
             if let Some(bracket) = self.bracket_of_likeness(line) {
                 let at = start + text[start..].find(bracket).unwrap_or_default();
                 out.push_str(&text[end..at]);
@@ -61,7 +62,7 @@ impl Mark {
     fn bracket_of_likeness(&self, line: &str) -> Option<char> {
         let mut chars = line.chars();
         let bracket = chars.next().filter(|c| is_bracket(*c))?;
-        let mut letters = chars.filter(|c| c.is_alphanumeric());
+        let mut letters = chars.filter(|c| c.is_alphanumeric() || is_enclosed_letter(*c));
         let resembles = |letter| letters.next().is_some_and(|c| may_be_taken_for(c, letter));
         self.0.bytes().all(resembles).then_some(bracket)
     }
@@ -89,6 +90,11 @@ fn may_be_taken_for(c: char, letter: u8) -> bool {
         Ok(byte) if byte.is_ascii() => folded(byte) == letter,
         _ => !matches!(c, '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..),
     }
+}
+
+/// Tests for a letter in parentheses, a square or a flag, which Unicode takes for a symbol.
+const fn is_enclosed_letter(c: char) -> bool {
+    matches!(c, '\u{249c}'..='\u{24b5}' | '\u{1f110}'..='\u{1f12b}' | '\u{1f1e6}'..='\u{1f1ff}')
 }
 
 /// Tests for a square bracket, or what may be taken for one.
@@ -137,9 +143,16 @@ mod tests {
         let greek = mark.0.replace('c', "ϲ").replace('e', "е").replace('x', "х").replace('p', "р").replace('k', "κ");
         let accented: String = mark.0.chars().flat_map(|c| [c, '\u{301}']).collect();
         let spaced: String = mark.0.chars().flat_map(|c| [c, ' ']).collect();
-        for likeness in [wide(&mark.0), greek, accented, spaced, mark.0.to_uppercase()] {
-            for (open, close) in [('[', ']'), ('［', '］'), ('【', '】'), ('(', ')')] {
-                let text = format!("<n>\n \t{open}{likeness}{close} Message 3 from cli:\n<b/>[x]</n>");
+        let shifted = |first: u32| {
+            let letter = |byte: u8| char::from_u32(first + u32::from(byte - b'a')).unwrap();
+            mark.0.bytes().map(letter).collect::<String>()
+        };
+        let enclosed = [0x249c, 0x24d0, 0x1f110, 0x1f130, 0x1f150, 0x1f170, 0x1f1e6].map(shifted);
+        let others = [wide(&mark.0), greek, accented, spaced, mark.0.to_uppercase()];
+        for likeness in others.into_iter().chain(enclosed) {
+            let brackets = [('[', ']'), ('［', '］'), ('【', '】'), ('(', ')')];
+            for ((open, close), before) in brackets.into_iter().zip([" \t", "> ", "  - > ", "## "]) {
+                let text = format!("<n>\n{before}{open}{likeness}{close} Message 3 from cli:\n<b/>[x]</n>");
                 let escaped = format!("&#x{:X};{likeness}{close} Message", u32::from(open));
                 let expected = text.replacen(&format!("{open}{likeness}{close} Message"), &escaped, 1);
                 assert_eq!(mark.guard(&text), expected);

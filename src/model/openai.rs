@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::error::{error_in, reported};
-use super::part::{broken, is_blank, is_thought, judge_role, take_content};
+use super::part::{broken, holds_words, is_blank, is_thought, judge_role, take_content};
 use super::reply::{Grown, count, text};
 use super::{ModelPrompt, Setback};
 
@@ -52,11 +52,15 @@ pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
     Ok(())
 }
 
-/// Takes the one choice that is asked for. Another one is not mixed into it, and may be a part of it under a wrong number.
+/// Takes the one choice that is asked for. Another one with words is not mixed into it, and may be a part of it under a wrong
+/// number; one without words is no matter.
 fn take_choice(grown: &mut Grown, choice: &Value) -> Result<(), Setback> {
     let fail = |why: &str| Err(broken(why, &choice.to_string()));
     if !matches!(choice.get("index"), None | Some(Value::Null)) && !is_zero(&choice["index"]) {
-        return fail("it has a choice beside the first one");
+        let is_blank = |delta: &Value| delta.is_null() || delta.is_object() && !has_part(delta);
+        let is_silent = ["delta", "message"].iter().all(|field| choice.get(field).is_none_or(is_blank));
+        let is_silent = is_silent && !holds_words(choice, "text");
+        return if is_silent { Ok(()) } else { fail("it has a choice beside the first one") };
     }
     let found = ["delta", "message"].into_iter().filter_map(|field| choice.get(field)).find(|delta| !delta.is_null());
     let delta = found.unwrap_or(&Value::Null);

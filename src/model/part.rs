@@ -62,6 +62,11 @@ pub(super) fn is_blank(event: &Value, own: &[&str]) -> bool {
     fields.iter().all(|(name, value)| own.contains(&name.as_str()) || !may_hold(name) || !has_words(value))
 }
 
+/// Tests that a member of an event holds words.
+pub(super) fn holds_words(event: &Value, name: &str) -> bool {
+    event.get(name).is_some_and(has_words)
+}
+
 fn has_words(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.is_empty(),

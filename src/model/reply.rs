@@ -895,6 +895,8 @@ mod tests {
         let anthropic = [
             " data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\"<b/>\"}}",
             "data: {\"type\":\"odd\",\"delta\":{\"text\":\"<b/>\"}}",
+            "data: {\"type\":\"odd\",\"content_block\":{\"type\":\"text\",\"text\":\"<b/>\"}}",
+            "data: {\"type\":\"odd\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"<b/>\"}]}}",
             "data: {\"delta\":{\"type\":\"text_delta\",\"text\":\"<b/>\"}}",
             "data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":\"<b/>\"}",
             "data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"odd\",\"text\":\"<b/>\"}}",
@@ -964,6 +966,7 @@ mod tests {
             "data: {\"choices\":[{\"index\":\"0\",\"delta\":{\"role\":\"assistant\"},\"odd\":\"field\"}]}",
             "data: {\"choices\":[{\"delta\":{\"role\":\"model\",\"content\":null,\"odd\":\"field\"}}]}",
             "data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"text\":\"\"}]}",
+            "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"\"},\"finish_reason\":\"stop\"}]}",
         ] {
             let completion = all_of(Dialect::OpenAi, &around(Dialect::OpenAi, &format!("{event}\n\n")));
             assert_eq!(
@@ -974,7 +977,14 @@ mod tests {
         }
         let twice = around(Dialect::OpenAi, "data: {\"choices\":[{\"delta\":{\"content\":\"b\"},\"text\":\"b\"}]}\n\n");
         assert_eq!(all_of(Dialect::OpenAi, &twice).unwrap().text, "<a>éb</a>", "some write it twice");
-        for event in ["{\"type\":\"content_block_stop\",\"index\":0}", "{\"type\":\"odd\",\"index\":0}", "{}"] {
+        let others = [
+            "{\"type\":\"content_block_stop\",\"index\":0}",
+            "{\"type\":\"odd\",\"index\":0}",
+            "{\"type\":\"notice\",\"text\":\"slow today\",\"load\":[\"high\"]}",
+            "{\"type\":\"odd\",\"delta\":{},\"message\":null}",
+            "{}",
+        ];
+        for event in others {
             let stream = around(Dialect::Anthropic, &format!("data: {event}\n\n"));
             assert_eq!(all_of(Dialect::Anthropic, &stream).unwrap().text, "<a>b</a>", "{event}");
         }

@@ -403,13 +403,13 @@ fn a_context_that_leaves_messages_out_shows_it_to_its_listener_and_to_the_operat
         kit.advance(Duration::from_secs(60));
         let answer = kit.client("cli").try_receive().expect("it is answered");
         let left_out = kit.events().into_iter().filter_map(|event| match event.kind {
-            EventKind::LeftOut { messages, .. } => Some(messages),
+            EventKind::LeftOut { messages, why } => Some((messages, why)),
             _ => None,
         });
-        (answer.payload.as_str().to_owned(), left_out.sum::<u32>())
+        (answer.payload.as_str().to_owned(), left_out.collect::<Vec<_>>())
     };
     let (all, left_out) = recalled(|_| {});
-    assert_eq!(left_out, 0);
+    assert_eq!(left_out, []);
     let changes: [(&str, Change); 3] = [
         ("context_messages", |limits| limits.context_messages = 2),
         ("context_bytes", |limits| limits.context_bytes = 200),
@@ -417,7 +417,8 @@ fn a_context_that_leaves_messages_out_shows_it_to_its_listener_and_to_the_operat
     ];
     for (key, change) in changes {
         let (some, left_out) = recalled(change);
-        assert!(means(key).contains("the event `left-out`") && left_out > 0, "{key}: {left_out} are left out");
+        let is_told = left_out.iter().all(|(messages, why)| *messages > 0 && **why == *format!("limits: {key}"));
+        assert!(means(key).contains("the event `left-out`") && !left_out.is_empty() && is_told, "{key}: {left_out:?}");
         assert!(means(key).contains("a `history` without") && some != all, "{key}: the listener has {some}");
     }
 }

@@ -47,8 +47,7 @@ impl fmt::Display for EventLine<'_> {
             }
             EventKind::Unattended { by } => write!(f, "a question to {by} waits without a keyboard"),
             EventKind::LeftOut { messages, why } => {
-                write!(f, "left {messages} of its messages out of its context")?;
-                why.iter().try_for_each(|why| write!(f, ", without a summary: {}", one_line(why)))
+                write!(f, "left {messages} of its messages out of its context: {}", one_line(why))
             }
             EventKind::Summarized { messages, bytes } => {
                 write!(f, "has a summary of {bytes} bytes in place of {messages} of its messages")
@@ -124,7 +123,7 @@ pub(super) fn to_json(event: &Event) -> Value {
             ("refused", json!({ "by": by.as_str(), "output": &**output, "fault": fault_json(fault, None) }))
         }
         EventKind::Unattended { by } => ("unattended", json!({ "by": by.as_str() })),
-        EventKind::LeftOut { messages, why } => ("left-out", json!({ "messages": messages, "why": why.as_deref() })),
+        EventKind::LeftOut { messages, why } => ("left-out", json!({ "messages": messages, "why": &**why })),
         EventKind::Summarized { messages, bytes } => ("summarized", json!({ "messages": messages, "bytes": bytes })),
         EventKind::Progress { by, text } => ("progress", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ProgramSaid { by, text } => ("program-said", json!({ "by": by.as_str(), "text": &**text })),

@@ -105,8 +105,8 @@ pub enum EventKind {
     LeftOut {
         /// The number of messages.
         messages: u32,
-        /// The reason why they have no summary, where there was to be one.
-        why: Option<Arc<str>>,
+        /// The bound for which they are left out (`limits: context_messages`), or the reason why they have no summary.
+        why: Arc<str>,
     },
     /// A summary stands in the context of a thread in place of messages.
     Summarized {

@@ -46,6 +46,24 @@ fn the_same_call_with_the_same_answer_is_refused() {
 }
 
 #[test]
+fn white_space_makes_no_other_call() {
+    let spaced = [">5<", "> 5<", ">5\n   <", "  >\t5 <", ">5   <"].map(|five| xml("ping", 5).replace(">5<", five));
+    let mut world = world(true, 1000, 3);
+    world.send("alice", letter("ask", 0));
+    for text in spaced {
+        assert!(!describe(world.message(world.invocation("boss"))).contains('!'), "{text}");
+        world.finish(world.invocation("boss"), vec![call_xml(&text)]);
+        if world.runs("worker") > 0 {
+            world.finish(world.invocation("worker"), vec![reply("pong", 7)]);
+        }
+    }
+    let fault = fault_of(world.message(world.invocation("boss")));
+    assert!(fault.message.contains("3 times"), "{fault:?}");
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
+    assert_eq!(world.said(), ["boss: told 1"]);
+}
+
+#[test]
 fn calls_that_turn_in_a_circle_are_refused() {
     for length in [2, 3, 5, 16] {
         let mut world = world(true, 1000, 3);

@@ -67,6 +67,8 @@ struct Change {
     is_kept: bool,
     /// The number of messages that it drove out.
     forgotten: u32,
+    /// The bound for which messages are left out.
+    bound: &'static str,
 }
 
 impl Bounds {
@@ -103,9 +105,11 @@ impl History {
         self.places = self.places.max(message.place.number);
         let most = bounds.messages.saturating_sub(usize::from(self.opening.is_some()));
         let mut forgotten = 0;
+        let is_crowded = self.entries.len() >= most;
+        let mut bound = if is_crowded { "context_messages" } else { "context_bytes" };
         let has_room = bounds.messages > 0 && bounds.bytes > 0;
         if !has_room || !is_opening && (size > bounds.bytes || most == 0) {
-            return Change { is_kept: false, forgotten };
+            return Change { is_kept: false, forgotten, bound };
         }
         while !is_opening && (self.entries.len() >= most || self.bytes + size > bounds.bytes) {
             forgotten += self.forget_oldest();
@@ -113,9 +117,12 @@ impl History {
         let permit = loop {
             match total.admit(size) {
                 Ok(permit) => break permit,
-                Err(_) if self.entries.is_empty() => return Change { is_kept: false, forgotten },
-                Err(_) => forgotten += self.forget_oldest(),
+                Err(_) => bound = "context_total_bytes",
             }
+            if self.entries.is_empty() {
+                return Change { is_kept: false, forgotten, bound };
+            }
+            forgotten += self.forget_oldest();
         };
         let entry = Entry { number, message, calls, _permit: permit };
         if is_opening {
@@ -124,7 +131,7 @@ impl History {
             self.bytes += size;
             self.entries.push_back(entry);
         }
-        Change { is_kept: true, forgotten }
+        Change { is_kept: true, forgotten, bound }
     }
 
     /// Forgets all but the message that opened the thread.
@@ -198,7 +205,7 @@ impl Tree {
         let place = history.next_place(answers);
         let message = Remembered { from, payload, place };
         let kept = step.out.writes().then(|| (message.clone(), calls.clone()));
-        let Change { is_kept, forgotten } = history.remember((number, message, calls), bounds, context);
+        let Change { is_kept, forgotten, bound } = history.remember((number, message, calls), bounds, context);
         let gaps = history.gaps();
         if let Some((message, calls)) = kept {
             let thread = threads[key].sequence;
@@ -211,7 +218,7 @@ impl Tree {
         }
         let messages = forgotten + u32::from(!is_kept);
         if messages > 0 {
-            self.event(key, step, || EventKind::LeftOut { messages, why: None });
+            self.event(key, step, || EventKind::LeftOut { messages, why: format!("limits: {bound}").into() });
         }
         (number, place)
     }
@@ -276,7 +283,9 @@ impl Tree {
                 let bytes = entry.payload.bytes().len();
                 self.event(key, step, || EventKind::Summarized { messages, bytes });
             }
-            Err(why) => self.event(key, step, || EventKind::LeftOut { messages, why: Some(why) }),
+            Err(why) => {
+                self.event(key, step, || EventKind::LeftOut { messages, why: format!("no summary: {why}").into() })
+            }
         }
     }
 }
