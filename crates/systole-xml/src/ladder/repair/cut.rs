@@ -15,7 +15,6 @@ impl Scanner<'_> {
         let Some(open) = self.tree.last() else { return false };
         // A start tag is last, or an inner element is open, or text of the payload may go on.
         !open.has_child
-            || self.turned == self.tail
             || self.tree.depth() > 1
             || open.has_text
             || self.outside.in_fence

@@ -58,13 +58,9 @@ pub enum RepairKind {
     EndTagSyntax,
     /// An end tag in another case of letters, with another prefix, misspelt or without a name was put right.
     EndTagName,
-    /// A start tag that was meant as an end tag became one.
-    EndTagSlash,
     /// A start tag with a space before its name, or with commas, colons or odd spaces between attributes, was put
     /// right.
     StartTagSyntax,
-    /// The first of two start tags of one name in a row, with one end tag for both, was dropped.
-    StartTagTwice,
     /// An empty-element tag whose end tag follows became a start tag.
     EmptyTag,
     /// A root element without a namespace got that of its schema; or the prefix `xsi`, which nothing bound, got its
@@ -101,9 +97,7 @@ impl RepairKind {
             Self::StrayEndTag => "stray-end-tag",
             Self::EndTagSyntax => "end-tag-syntax",
             Self::EndTagName => "end-tag-name",
-            Self::EndTagSlash => "end-tag-slash",
             Self::StartTagSyntax => "start-tag-syntax",
-            Self::StartTagTwice => "start-tag-twice",
             Self::EmptyTag => "empty-tag",
             Self::Namespace => "namespace",
         }

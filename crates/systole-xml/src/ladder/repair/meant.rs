@@ -1,23 +1,41 @@
-//! The meaning of a start tag inside of an element: an element, text, an end tag, or an element behind others whose
-//! end tags are missing.
+//! The meaning of a start tag inside of an element: an element, text, or an element behind others whose end tags are missing.
 //!
 //! The lexical rules never touch well-formed input: there every start tag has its end tag. The contract decides
 //! first, if it says anything about the innermost open element.
 
-use super::lexis::{excerpt, is_blank, is_space_char, name_end, skip_space, written_end};
+use super::elements::is_void;
+use super::lexis::{excerpt, is_space_char, name_end, skip_space, written_end};
 use super::pairs::key;
 use super::scan::Scanner;
 use super::tag::{Attribute, Form, StartTag};
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
+/// Elements that often hold one of their own name at once, or whose end tags HTML allows to omit.
+const NESTING: &[&str] = &[
+    "article",
+    "blockquote",
+    "dd",
+    "div",
+    "dt",
+    "li",
+    "ol",
+    "option",
+    "p",
+    "section",
+    "span",
+    "table",
+    "td",
+    "th",
+    "tr",
+    "ul",
+];
+
 /// The meaning of a start tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     Element,
     Text,
-    /// The end tag of the innermost element.
-    End,
     /// An element behind the end of that many open ones.
     Behind(usize),
 }
@@ -26,9 +44,7 @@ impl<'t> Scanner<'t> {
     /// Handles a start tag inside of an element by its meaning.
     pub(super) fn inner_tag(&mut self, tag: StartTag<'t>) -> Result<(), RepairError> {
         let tag = self.reopened(tag);
-        if self.drop_repeated(&tag)? {
-            return Ok(());
-        }
+        self.check_twice(&tag)?;
         if let Some((name, start)) = self.tree.last().map(|open| (open.name, open.start))
             && !self.pairs.is_closed(start)
         {
@@ -41,11 +57,6 @@ impl<'t> Scanner<'t> {
                     *self.tree.textual(tag.name) += 1;
                 }
                 self.stray_less_than();
-                Ok(())
-            }
-            Meaning::End => {
-                self.close_last(tag.end, RepairKind::EndTagSlash);
-                self.turned = tag.end;
                 Ok(())
             }
             Meaning::Behind(levels) if levels >= self.tree.depth() && self.shape == Shape::Document => {
@@ -100,29 +111,19 @@ impl<'t> Scanner<'t> {
         }
         let Some((parent, outer)) = self.tree.innermost() else { return Ok(Meaning::Element) };
         let is_leaf = parent.has_text && !parent.has_child;
-        let is_structured = outer.is_some_and(|outer| !outer.has_text);
-        let (start, has_outer) = (parent.start, outer.is_some());
-        let is_twin = is_leaf && key(parent.name) == key(tag.name);
+        let (start, is_inner) = (parent.start, outer.is_some());
+        let is_twin = is_leaf && key(parent.name) == key(tag.name) && !self.pairs.is_closed(start);
         if tag.empty {
-            let may_end = is_twin && has_outer && tag.count == 0 && !self.text_follows(tag.end);
-            return match may_end && !self.pairs.is_closed(start) {
-                true if self.is_before_twin(tag) => self.ambiguous(tag.start, tag.name),
-                true => Ok(Meaning::End),
-                false => Ok(Meaning::Element),
-            };
+            let is_doubtful = is_twin && is_inner && tag.count == 0 && !self.text_follows(tag.end);
+            return if is_doubtful { self.ambiguous(tag.start, tag.name) } else { Ok(Meaning::Element) };
         }
         let levels = self.implied_ends(tag);
         if levels > 0 {
             return Ok(Meaning::Behind(levels));
         }
-        if is_twin && !self.pairs.is_closed(start) {
-            match self.pairs.is_closed(tag.start) {
-                true if has_outer && !self.begins_item(tag) => return self.ambiguous(tag.start, tag.name),
-                true if self.stands_as_word(tag) => return self.ambiguous(tag.start, tag.name),
-                true if is_structured => return Ok(Meaning::Behind(1)),
-                true => {}
-                false => return self.twin(tag, is_structured),
-            }
+        // The last tag may be the one that a mention was about: see `restart`.
+        if is_twin && (is_inner || !self.pairs.is_closed(tag.start) || self.stands_as_word(tag)) {
+            return self.ambiguous(tag.start, tag.name);
         }
         if self.reads_as_text(tag) {
             return Ok(Meaning::Text);
@@ -133,21 +134,32 @@ impl<'t> Scanner<'t> {
         self.check_brackets(tag)
     }
 
-    /// The meaning of a start tag that repeats the open element, when neither has an end tag: `<name>Bob<name>`,
-    /// `<item>one<item>two`.
-    fn twin(&self, tag: &StartTag<'t>, is_structured: bool) -> Result<Meaning, RepairError> {
-        let text_follows = self.text_follows(tag.end);
-        let behind = &self.text[tag.end..];
-        let is_root = self.tree.depth() == 1 && !is_blank(behind);
-        match (text_follows, tag.count) {
-            (false, 0) if !is_root => Ok(Meaning::End),
-            (_, 0) if is_structured && !behind.starts_with([' ', '\t']) && !self.stands_behind_space(tag) => {
-                Ok(Meaning::Behind(1))
-            }
-            (_, 0) => self.ambiguous(tag.start, tag.name),
-            _ if is_structured => Ok(Meaning::Behind(1)),
-            _ => Ok(Meaning::Element),
+    /// Refuses a start tag without an end tag if another one of its name follows at once, which has one
+    /// (`<name><name>Bob</name>`): the first may be written twice, or an element of its own. It is one where the contract
+    /// allows it, or, without a contract, if elements of its name often nest.
+    pub(super) fn check_twice(&mut self, tag: &StartTag<'t>) -> Result<(), RepairError> {
+        let next = skip_space(self.text, tag.end);
+        let name = self.text[next..]
+            .strip_prefix('<')
+            .and_then(|_| Some(&self.text[next + 1..name_end(self.text, next + 1)?]));
+        let is_twice = name.is_some_and(|name| key(name) == key(tag.name));
+        if tag.empty || is_void(tag) || !is_twice || self.is_foreign_here(tag.name) {
+            return Ok(());
         }
+        let local = split_prefix(tag.name).1;
+        let is_allowed = match self.vocabulary.get(local) {
+            Some(declared) => declared.open || declared.may_hold(local) || tag.count > 0,
+            None => NESTING.contains(&&*key(local)),
+        };
+        if is_allowed || self.pairs.is_closed(tag.start) || !self.pairs.is_closed(next) {
+            return Ok(());
+        }
+        self.ambiguous(tag.start, tag.name)
+    }
+
+    /// Returns whether the contract has no element of this name, and text stands here: then the tag is text.
+    fn is_foreign_here(&self, name: &str) -> bool {
+        !self.vocabulary.knows(split_prefix(name).1) && self.contract_here().is_some_and(|(place, _)| place.text)
     }
 
     /// Returns whether text, a comment or the like follows, rather than a tag or the end of the input.
@@ -187,7 +199,8 @@ impl<'t> Scanner<'t> {
             "p" => &["p"],
             _ => return 0,
         };
-        if self.pairs.is_closed(tag.start) {
+        // With an end tag it may share that with the open element, which then only mentions it.
+        if self.pairs.is_closed(tag.start) && (ended == ["p"] || self.stands_as_word(tag)) {
             return 0;
         }
         let mut levels = 0;

@@ -144,7 +144,6 @@ mod spoken;
 mod tag;
 mod template;
 mod thought;
-mod twice;
 mod value;
 mod vocabulary;
 mod words;

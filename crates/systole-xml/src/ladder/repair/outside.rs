@@ -54,8 +54,6 @@ pub(super) struct Outside<'t> {
     pub(super) silent: Vec<(usize, usize)>,
     /// True if the turn of another speaker stands behind an element.
     pub(super) interrupted: bool,
-    /// The start tag whose copy before it was dropped, if no contract forbids the element in itself.
-    doubled: Option<usize>,
 }
 
 /// The current top-level element.
@@ -73,8 +71,6 @@ pub(super) struct Root<'t> {
     pub(super) children: HashSet<&'t str>,
     /// True if prose stands behind it.
     pub(super) prose_behind: bool,
-    /// True if that prose is more than a tag, which may be a token of a model (`<end_of_turn>`).
-    words_behind: bool,
     pub(super) name: &'t str,
     /// Offset of its start tag.
     pub(super) start: usize,
@@ -123,7 +119,6 @@ impl<'t> Outside<'t> {
             unknown: 0,
             silent: Vec::new(),
             interrupted: false,
-            doubled: None,
             in_fence: false,
         }
     }
@@ -358,9 +353,7 @@ impl<'t> Scanner<'t> {
             let marker = self.position(marker);
             return self.refuse(tag.start, |at| RepairError::BehindThought { at, name: excerpt(tag.name), marker });
         }
-        if self.repeated_root(&tag)? {
-            return Ok(());
-        }
+        self.check_twice(&tag)?;
         self.check_place(&tag)?;
         self.count_root(&tag)?;
         let gap = self.outside.gap;
@@ -394,26 +387,10 @@ impl<'t> Scanner<'t> {
         self.check_swallowed()?;
         let root = &self.outside.root;
         let may_hold_text = || self.vocabulary.get(split_prefix(root.name).1).is_some_and(|declared| declared.text);
-        let is_doubled = self.outside.doubled == Some(root.start) && root.words_behind;
-        if is_doubled || (root.prose_behind && !root.has_content && may_hold_text()) {
+        if root.prose_behind && !root.has_content && may_hold_text() {
             return self.ambiguous(root.start, root.name);
         }
         Ok(())
-    }
-
-    /// Drops the start tag of a top-level element if it is written twice.
-    fn repeated_root(&mut self, tag: &StartTag<'t>) -> Result<bool, RepairError> {
-        let marks = self.marks.len();
-        if !self.drop_repeated(tag)? {
-            return Ok(false);
-        }
-        let twice = self.marks.split_off(marks);
-        self.flush(tag.start);
-        self.marks.extend(twice);
-        self.outside.gap = self.pos;
-        // A contract forbids the element in itself, so there prose behind it is none of its text.
-        self.outside.doubled = Some(self.pos).filter(|_| !self.vocabulary.knows(split_prefix(tag.name).1));
-        Ok(true)
     }
 
     /// Records a start tag that may be the one that a mention before it was about.
@@ -491,9 +468,6 @@ impl<'t> Scanner<'t> {
         self.mark(start, end, RepairKind::Prose);
         self.outside.prose = Some(start);
         self.outside.root.prose_behind = true;
-        let prose = &self.text[start..end];
-        self.outside.root.words_behind |=
-            !(prose.starts_with('<') && prose.ends_with('>')) || prose.contains(is_space_char);
     }
 }
 

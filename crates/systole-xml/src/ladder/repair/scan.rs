@@ -47,8 +47,6 @@ pub(super) struct Scanner<'t> {
     pub(super) tail: usize,
     /// Start of the last CDATA section inside of an element.
     section: Option<usize>,
-    /// End of the last start tag that was taken for an end tag.
-    pub(super) turned: usize,
     /// True if the end of the last tag is a guess.
     pub(super) guessed: bool,
     /// Number of top-level elements.
@@ -102,7 +100,6 @@ impl<'t> Scanner<'t> {
             shape,
             limits,
             tail: 0,
-            turned: 0,
             section: None,
             guessed: false,
             roots: 0,
