@@ -42,21 +42,12 @@
 //! A quote closes a value if a tag can go on behind it, so values may hold `<` and inner quotes. If
 //! the closing quote is missing, the value ends with the tag, or before the next attribute.
 //! Tags are paired by their names alone, as brackets of one kind for each name (`pairs.rs`):
-//! in well-formed text all have a partner. A start tag without one is text if it reads as text: right behind a word
-//! or `<` and not in front of a word (`Vec<T> is`, `<<EOF >`), between quotes or brackets (`"<name>"`),
-//! in a code span, behind a comparison (`a<b<c>0`), or amid text inside of an element, with words for
-//! attributes (`if i<n then j>m`) or not in front of a word (`the <total>, with`); names of formatting (`b`, `code`) only
-//! in front of punctuation (`see <b>, then`). One without attributes is refused
-//! between two words (`cmp a<b>c`), behind text in front of a number or, if it is one of formatting, of a space,
-//! before text in an element of only text that has no end tag either (`<ann> hi <bob> hey`), and amid a line of
-//! text if one end tag is there for it and the open element of its name
-//! (`<p>bold **<p>** done</p>`, `<arg>--in<arg>out</arg>`), unless it has attributes, stands behind the end of a
-//! sentence, or HTML allows to omit the end tag of the first one (`<li>one<li>two</li>`).
-//! An empty-element tag whose end tag follows is a start tag. Of two start tags of one name in a row with one end tag for
-//! both, the first is dropped if it has no attributes or the same ones, and the contract forbids the name in itself; or,
-//! without a contract, if only text follows (`<name><name>Bob</name>`). Else the first is refused, but kept
-//! where elements of its name often nest (`div`, `li`). If nothing stands between them and the end tag, the first may be
-//! a mention, and is refused.
+//! in well-formed text all have a partner. A start tag without one is text if it stands amid text, with words for attributes
+//! (`if i<n then j>m`) or not in front of a word (`Vec<T> is`, `the <total>, with`). One without attributes is refused right
+//! behind a word or a sign (`cmp a<b>c`), behind text in front of a number or, if it is one of formatting, of a space or
+//! punctuation, before text in an element of only text that has no end tag either (`<ann> hi <bob> hey`).
+//! An empty-element tag whose end tag follows is a start tag. The first of two start tags of one name in a row with one end
+//! tag for both is refused (`<name><name>Bob</name>`), but kept where elements of its name often nest (`div`, `li`).
 //!
 //! **End tags.** An end tag that names an open element closes it and all elements inside of it. A name in another case
 //! of letters, with another prefix or with one slip (`</totl>`), `</>` and `<\name>` name an element, too, if
@@ -68,12 +59,9 @@
 //! supplied at the end of the parent, and mis-nested elements end with the outer one. `br`, `hr`, `wbr` and
 //! `img` end at once if no end tag of theirs follows; `li`, `dt`, `dd`, `td`, `th`, `tr`, `option` and `p`
 //! end where the next one begins.
-//! A start tag that repeats the open element, which holds only text and has no end tag either, is its
-//! end tag if markup follows (`<name>Bob<name><age>`), and the next of a list if the element
-//! around them holds no text and no space stands before it (`<item>one<item>two`); anything else is ambiguous and
-//! refused.
-//! An empty-element tag there is its end tag (`<name>Bob<name/>`), and refused if text follows, or one more tag of the
-//! name that isn't ended in the same way. At the end of the input, end tags are supplied only if nothing but a closing
+//! Any other tag that repeats the open element, which holds only text and has no end tag, is refused: it may be its end tag
+//! (`<name>Bob<name>`, `<name>Bob<name/>`), the next of a list, or a mention.
+//! At the end of the input, end tags are supplied only if nothing but a closing
 //! fence follows the last tag, or nothing but white space and nothing tells that the input is cut (`cut.rs`): one
 //! element without text of its own is open, a child has ended last, no fence is open, the indentation of no further child
 //! follows, no other end tag was missing, and the contract demands no further child. The last tag is certainly whole, and the element isn't text amid
@@ -98,12 +86,10 @@
 //! open element is declared and has no wildcard, it decides first: a tag
 //! that nothing declares is text where text may stand; a declared one that may not stand here ends the
 //! open elements that have no end tags, up to where it may stand; if it may stand nowhere there, and has no end tag of
-//! its own, it is text. Where it may stand, without an end tag, it is text between a word and punctuation
-//! (`set<b>::iterator`), and refused behind a word (`i<b>0`), in front of a number, and as a word of a line of text
-//! (`an <em> tag`).
-//! In an element that can't hold one of its own name, a start tag or an empty-element tag of that name is the end
-//! tag where only
-//! that fits (`<b>bold<b> text`, `<verdict>fail<verdict/>`).
+//! its own, it is text. Where it may stand, without an end tag, it is refused behind a word (`i<b>0`, `set<b>::iterator`), in
+//! front of a number, and as a word of a line of text (`an <em> tag`).
+//! In an element that can't hold one of its own name, a tag of that name that may be meant as the end tag is refused
+//! (`<b>bold<b> text`, `<verdict>fail<verdict/>`).
 //! Closed elements stay as they are: validation judges them. An instruction in an element that may hold any text, and nothing
 //! else, is text; so is an element there that nothing declares, in well-formed input as well.
 //!

@@ -133,6 +133,10 @@ fn head(text: &str, start: usize, line_end: usize) -> Option<Marker> {
         Says::User | Says::Task | Says::Result | Says::Model => return None,
     };
     if let Some(close) = enclosing(opener, gap, found.next).filter(|_| matches!(kind, Kind::Spoken { .. })) {
+        // A comment holds its own text, wherever it stands on a line.
+        if text[from..].starts_with("<!--") {
+            return None;
+        }
         return Some(Marker { start: from, end: found.next, kind: Kind::Enclosed { open: opener, close } });
     }
     Some(Marker { start: from, end: found.next, kind })
