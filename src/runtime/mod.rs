@@ -46,7 +46,6 @@ pub(crate) use handler::thread::Noted;
 pub use handler::thread::{IntoRequest, Thread};
 pub use organism::builder::OrganismBuilder;
 pub use organism::drain::Drained;
-pub use organism::events::{Events, Observed};
 pub(crate) use organism::part::Part;
 pub use organism::serve::ServeError;
 pub use organism::{NoSuchClient, Organism};
@@ -56,6 +55,7 @@ pub(crate) use shard::command::OpenWork;
 #[cfg(feature = "testing")]
 pub(crate) use shard::context::ShardContext;
 pub use shard::egress::Unread;
+pub use shard::events::{Events, Observed};
 pub use start::{StartError, StartRefusal};
 #[cfg(feature = "gateway")]
 pub use systole_store::token::Token;

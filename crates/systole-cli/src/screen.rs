@@ -17,7 +17,7 @@ use systole_core::core::{Event, EventKind};
 use systole_core::vocab::Time;
 
 use super::descriptor::{Patient, are_same};
-use super::event_line::{EventLine, to_json};
+use super::event_line::EventLine;
 use super::outlet::{Outlet, Progress, TellMissed};
 use super::tree::Tree;
 
@@ -344,7 +344,7 @@ impl State {
             Style::Lines if matches!(event.kind, EventKind::ModelWrites { .. }) => {}
             Style::Lines if self.dated => self.line(&format_args!("{:#}", EventLine(event))),
             Style::Lines => self.line(&EventLine(event)),
-            Style::Json => self.json(to_json(event)),
+            Style::Json => self.json(serde_json::to_value(event).unwrap_or_default()),
             Style::Tree => {
                 self.tree.apply(event);
                 self.stale = true;

@@ -7,15 +7,13 @@ use std::sync::Arc;
 
 use actix::{Actor, Context};
 use systole_core::core::{
-    Blueprint, BlueprintProblem, ClientContract, Contract, Decoders, Event, Failure, ListenerId, MetaFlags, Scheduling,
+    Blueprint, BlueprintProblem, ClientContract, Contract, Decoders, Failure, ListenerId, MetaFlags, Scheduling,
 };
 use systole_core::journal::{Journal, JournalError, Recovered};
 use systole_core::vocab::{Budget, Limits, Name, Partition, QName};
 use systole_xml::schema::{Catalog, DecodeFn, Payload, PayloadSchema};
-use tokio::sync::broadcast;
 
 use super::Organism;
-use super::events::Events;
 use super::part::{Part, Parts};
 use crate::journal::LogFull;
 use crate::journal::{Durability, JournalOptions, Retention, Room, SqliteJournal};
@@ -28,14 +26,11 @@ use crate::runtime::handler::kind::HandlerKind;
 use crate::runtime::handler::kind::{ActorRoute, AsActor, AsBlocking, BlockingRoute};
 use crate::runtime::handler::raw::RawListener;
 use crate::runtime::shard::context::ShardContext;
+use crate::runtime::shard::events::{EventRing, Events};
 use crate::runtime::start::{StartError, StartRefusal};
 use crate::runtime::write::appender::Recoverable;
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
-
-/// The most events that wait for a subscriber; beyond, the oldest are missed. The channel makes the room for all of them
-/// when it starts, so it holds pointers.
-const EVENTS: usize = 16_384;
 
 /// Builder of an organism.
 ///
@@ -49,7 +44,7 @@ pub struct OrganismBuilder {
     scheduling: Scheduling,
     meta: MetaFlags,
     shards: Option<u16>,
-    events: Option<broadcast::Sender<Arc<Event>>>,
+    events: Option<Arc<EventRing>>,
     journal: Option<JournalChoice>,
     parts: Parts,
     recoverables: Vec<Arc<dyn Recoverable>>,
@@ -111,7 +106,7 @@ pub(crate) struct OrganismSpec {
     pub(crate) decoders: Arc<Decoders>,
     pub(crate) hosts: Arc<[HostFactory]>,
     pub(crate) shards: u16,
-    pub(crate) events: Option<broadcast::Sender<Arc<Event>>>,
+    pub(crate) events: Option<Arc<EventRing>>,
     pub(crate) journal: Option<JournalChoice>,
     pub(crate) parts: Parts,
     pub(crate) recoverables: Vec<Arc<dyn Recoverable>>,
@@ -445,8 +440,7 @@ impl OrganismBuilder {
 
     /// Subscribes to all events from the start on. Without a call of this, no events are made.
     pub fn events(&mut self) -> Events {
-        let sender = self.events.get_or_insert_with(|| broadcast::channel(EVENTS).0);
-        Events::new(sender.subscribe())
+        self.events.get_or_insert_default().read(Some(0))
     }
 
     /// Starts the organism: its threads run, and `<boot>` is on its way.

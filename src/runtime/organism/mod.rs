@@ -2,7 +2,6 @@
 
 pub(super) mod builder;
 pub(super) mod drain;
-pub(super) mod events;
 #[cfg(feature = "testing")]
 pub(super) mod handover;
 pub(super) mod part;
@@ -14,13 +13,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use systole_core::core::{
-    Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory,
-    Event, Exit, Gauge, Input, OpenThread, Party, Snapshot,
+    Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Exit,
+    Gauge, Input, OpenThread, Party, Snapshot,
 };
 use systole_core::vocab::{IdKey, Partition, Partitions, Time};
 use systole_xml::schema::Catalog;
 use tokio::sync::mpsc::error::TryRecvError;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
 use crate::journal::{JournalFeeder, Room};
 use crate::process::ending;
@@ -33,6 +32,7 @@ use crate::runtime::shard::breakdown::CriticalThread;
 use crate::runtime::shard::command::OpenWork;
 use crate::runtime::shard::command::{Command, links};
 use crate::runtime::shard::egress::{ClientPort, Given};
+use crate::runtime::shard::events::{EventRing, Events};
 use crate::runtime::shard::pending_acks::PendingAcks;
 use crate::runtime::shard::shared::Shared;
 use crate::runtime::shard::watchdog::Watchdog;
@@ -41,7 +41,6 @@ use crate::runtime::write::appender::JournalAppender;
 use crate::runtime::write::handle::{JournalHandle, JournalKeeper};
 use builder::{Opened, OrganismBuilder, OrganismSpec};
 use drain::{Drained, drain};
-use events::Events;
 #[cfg(feature = "testing")]
 use handover::Handover;
 use part::{Part, Parts};
@@ -61,7 +60,7 @@ pub struct Organism {
     shared: Arc<Shared>,
     parts: Parts,
     warnings: Vec<BlueprintProblem>,
-    events: Option<broadcast::WeakSender<Arc<Event>>>,
+    events: Option<Arc<EventRing>>,
     /// Room for the promises to clients, where the journal is a file.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "clients over a network come with the gateway"))]
     room: Option<Arc<Room>>,
@@ -102,7 +101,7 @@ impl Organism {
         let watchdog = Watchdog {
             blueprint: organism.shared.blueprint.clone(),
             clock: organism.shared.clock.clone(),
-            events: specs[0].events.downgrade(),
+            events: organism.events.clone(),
             alive: alive.downgrade(),
         };
         watchdog.start(specs.iter().map(|spec| spec.pulse.clone()).collect()).map_err(StartError::Thread)?;
@@ -182,8 +181,7 @@ impl Organism {
             endings: Arc::default(),
             turn: AtomicU8::new(0),
         });
-        let (observed, durable) = (events.is_some(), journal.is_some());
-        let events = events.unwrap_or_else(|| broadcast::channel(1).0);
+        let durable = journal.is_some();
         let (journal_handle, recovered, room) = match journal {
             None => (None, None, None),
             Some(Opened { journal, durability, recovered, room, log_full: _ }) => {
@@ -222,8 +220,7 @@ impl Organism {
             decoders: decoders.clone(),
             hosts: hosts.clone(),
             key: key.clone(),
-            events: events.clone(),
-            observed,
+            events: events.as_ref().map(EventRing::writer),
             commands,
             pulse: Arc::default(),
         });
@@ -236,7 +233,7 @@ impl Organism {
             shared,
             parts,
             warnings,
-            events: observed.then(|| events.downgrade()),
+            events,
             room,
             ended: Mutex::new(Some(ended)),
             durable,
@@ -485,7 +482,13 @@ impl Organism {
     /// Subscribes to all events from now on; `None` unless [`events`](OrganismBuilder::events) of the builder was
     /// called.
     pub fn events(&self) -> Option<Events> {
-        Some(Events::new(self.events.as_ref()?.upgrade()?.subscribe()))
+        Some(self.events.as_ref()?.read(None))
+    }
+
+    /// Subscribes to the events behind a number ([`Event::number`]), as far as they are kept: up to 16,384 events and 16 MiB
+    /// of their texts. The first thing that a reader gets is how many it missed. `None` as of [`events`](Self::events).
+    pub fn events_after(&self, number: u64) -> Option<Events> {
+        Some(self.events.as_ref()?.read(Some(number)))
     }
 
     /// Returns problems of the contracts that don't keep the organism from running.

@@ -10,11 +10,11 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use systole_core::core::{Core, CoreId, DeadLetterError, DeadLetterId, Event, Input, ListenerId, Output, Start};
+use systole_core::core::{Core, CoreId, DeadLetterError, DeadLetterId, Input, ListenerId, Output, Start};
 use systole_core::journal::{Recovered, Step};
 use systole_core::vocab::{Partitions, Time};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
 
 use crate::runtime::handler::host::{Host, HostFactory};
@@ -22,6 +22,7 @@ use crate::runtime::shard::command::Command;
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::cores::Cores;
 use crate::runtime::shard::egress::EgressRouter;
+use crate::runtime::shard::events::EventWriter;
 use crate::runtime::shard::handlers::Place;
 use crate::runtime::shard::shared::Shared;
 use crate::runtime::shard::spin::{SPIN, Spin, look};
@@ -41,7 +42,7 @@ pub(crate) type MakeCore = Box<dyn Fn(CoreId, Partitions, Option<Box<Recovered>>
 /// Connections of a shard.
 pub(crate) struct ShardChannels {
     pub(crate) router: EgressRouter,
-    pub(crate) events: broadcast::Sender<Arc<Event>>,
+    pub(crate) events: Option<EventWriter>,
     pub(crate) commands: UnboundedReceiver<(CoreId, Command)>,
     /// The journal, if there is one.
     pub(crate) journal_handle: Option<Arc<JournalKeeper>>,
@@ -58,7 +59,7 @@ pub(crate) struct Shard {
     make: MakeCore,
     hosts: Vec<Option<Rc<dyn Host>>>,
     router: EgressRouter,
-    events: broadcast::Sender<Arc<Event>>,
+    events: Option<EventWriter>,
     commands: UnboundedReceiver<(CoreId, Command)>,
     /// Waiters for inputs about dead letters, in order.
     letters: VecDeque<(DeadLetterId, oneshot::Sender<Result<(), DeadLetterError>>)>,
@@ -396,8 +397,11 @@ impl Shard {
                 }
                 None => context.reserved(core, invocation, result),
             },
-            // There may be no subscriber.
-            Output::Event(event) => drop(self.events.send(Arc::new(event))),
+            Output::Event(event) => {
+                if let Some(events) = &self.events {
+                    events.write(event);
+                }
+            }
         }
     }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
-use systole_core::core::{Core, CoreConfig, CoreId, Decoders, Event, Input};
+use systole_core::core::{Core, CoreConfig, CoreId, Decoders, Input};
 use systole_core::journal::Recovered;
 use systole_core::vocab::{IdKey, Partitions};
+use tokio::sync::mpsc;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{broadcast, mpsc};
 use tokio::task::{JoinHandle, spawn_local, unconstrained};
 
 use super::{MakeCore, Shard, ShardChannels};
@@ -19,6 +19,7 @@ use crate::runtime::shard::breakdown::Breakdown;
 use crate::runtime::shard::command::Command;
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::egress::{ClientPort, EgressRouter};
+use crate::runtime::shard::events::EventWriter;
 use crate::runtime::shard::shared::Shared;
 use crate::runtime::shard::watchdog::Pulse;
 use crate::runtime::write::handle::JournalKeeper;
@@ -37,8 +38,8 @@ pub(crate) struct ShardSpec {
     pub(crate) decoders: Arc<Decoders>,
     pub(crate) hosts: Arc<[HostFactory]>,
     pub(crate) key: IdKey,
-    pub(crate) events: broadcast::Sender<Arc<Event>>,
-    pub(crate) observed: bool,
+    /// The shard's end of the ring of events, if there are any.
+    pub(crate) events: Option<EventWriter>,
     pub(crate) commands: UnboundedReceiver<(CoreId, Command)>,
     pub(crate) pulse: Arc<Pulse>,
 }
@@ -98,7 +99,6 @@ impl ShardSpec {
             hosts,
             key,
             events,
-            observed,
             commands,
             pulse,
         } = self;
@@ -112,6 +112,7 @@ impl ShardSpec {
             pulse,
         );
         let cores = u16::try_from(shared.links.shards().count()).expect("made from a u16");
+        let observed = events.is_some();
         let (own, clock) = (shared.clone(), shared.clock.clone());
         let make: MakeCore = Box::new(move |core, partitions, recovered| {
             let now = clock.now();

@@ -12,6 +12,7 @@ pub(super) mod cores;
 pub(super) mod egress;
 #[cfg(feature = "gateway")]
 pub(super) mod endings;
+pub(super) mod events;
 pub(super) mod handlers;
 pub(super) mod pending_acks;
 pub(super) mod shared;

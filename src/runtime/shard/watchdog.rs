@@ -15,9 +15,10 @@ use std::time::Duration;
 use systole_core::core::catch_panic::{Panicked, catch_panic};
 use systole_core::core::{Blueprint, CoreId, Event, EventKind, ListenerId};
 use systole_core::vocab::{ThreadId, ThreadPath, Time};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use super::events::EventRing;
 use systole_store::clock::Clock;
 
 /// Interval of checks.
@@ -51,7 +52,7 @@ const LISTENER: u64 = u32::MAX as u64;
 pub(crate) struct Watchdog {
     pub(crate) blueprint: Arc<Blueprint>,
     pub(crate) clock: Clock,
-    pub(crate) events: broadcast::WeakSender<Arc<Event>>,
+    pub(crate) events: Option<Arc<EventRing>>,
     /// Gone when the threads of all shards have ended.
     pub(crate) alive: mpsc::WeakSender<()>,
 }
@@ -117,10 +118,9 @@ impl Watchdog {
             false => EventKind::Blocked { listener, shard, took },
             true => EventKind::Released { listener, shard, took },
         };
-        if let Some(events) = self.events.upgrade() {
-            // There may be no subscriber.
+        if let Some(events) = &self.events {
             let nil = ThreadId::from_uuid(Uuid::nil());
-            let _ = events.send(Arc::new(Event::new((nil, nil), path, self.clock.now(), kind)));
+            events.write(Event::new((nil, nil), path, self.clock.now(), kind));
         }
     }
 }

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use systole::journal::ThreadEntry;
+use systole_core::core::Spending;
 use systole_core::journal::{BudgetRecord, Number, Owner};
 use systole_core::vocab::{Name, ThreadPath};
 
 use super::{Journal, Sought, conversation, owner, show, state};
 use crate::columns::date_time;
-use crate::event_line::budget_json;
 use crate::failure::Failure;
 use crate::print::{self, Page};
 
@@ -77,7 +77,7 @@ pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Fa
                 "opened": thread.opened.to_string(),
                 "closed": thread.closed.map(|time| time.to_string()),
                 "waiting": waiting(thread),
-                "budget": budget(thread).map(|record| budget_json(&record.budget, &record.spent)),
+                "budget": budget(thread).map(|record| Spending { budget: &record.budget, spent: &record.spent }),
                 "usage": usage(thread)?,
             }))
         };

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeStruct, Serializer};
 use systole_xml::ladder::Repair;
 
 use super::usage::Usage;
@@ -12,10 +14,14 @@ use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, QName, Th
 /// Bytes of a text in an event: thousands of events may wait for their subscribers.
 const SHOWN: usize = 4 << 10;
 
-/// An event for operators: it holds thread paths, so it is never for listeners.
+/// An event for operators: it holds thread paths, so it is never for listeners. As JSON it is one object: the name of its
+/// kind, its number, its place, and the fields of its kind that have a value.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Event {
+    /// The place among the events of the organism since its start, from 1. The organism numbers events as it takes them;
+    /// an event of a core by itself has 0.
+    pub number: u64,
     /// The conversation; nil for an event of none.
     pub root: ThreadId,
     /// The thread: that of the root for an event of the whole conversation, nil for an event of none.
@@ -31,12 +37,61 @@ pub struct Event {
 impl Event {
     /// Makes an event of a thread of a conversation.
     pub fn new((root, thread): (ThreadId, ThreadId), path: ThreadPath, at: Time, kind: EventKind) -> Self {
-        Self { root, thread, path, at, kind }
+        Self { number: 0, root, thread, path, at, kind }
+    }
+
+    /// Counts the bytes of the texts and lists that the event holds, for those who keep many.
+    pub fn heap_bytes(&self) -> usize {
+        match &self.kind {
+            EventKind::Repaired { repairs, text, .. } => size_of_val(&**repairs) + text.len(),
+            EventKind::Refused { output: text, fault, .. } => text.len() + fault.message.len(),
+            EventKind::Progress { text, .. }
+            | EventKind::ProgramSaid { text, .. }
+            | EventKind::ModelWrites { text, .. }
+            | EventKind::ModelAnswered { text, .. }
+            | EventKind::ModelFailed { error: text, .. } => text.len(),
+            EventKind::Faulted { fault, .. } => fault.message.len(),
+            EventKind::Injected { claimed, .. } => claimed.as_ref().map_or(0, String::len),
+            EventKind::Forged { claimed, thread, .. } => [claimed, thread].into_iter().flatten().map(String::len).sum(),
+            EventKind::LeftOut { why, .. } => why.len(),
+            EventKind::Unattended { .. }
+            | EventKind::Delivered { .. }
+            | EventKind::Emitted { .. }
+            | EventKind::Summarized { .. }
+            | EventKind::Opened { .. }
+            | EventKind::Spent { .. }
+            | EventKind::Closed { .. }
+            | EventKind::Left { .. }
+            | EventKind::DeadLetter { .. }
+            | EventKind::LetterDropped { .. }
+            | EventKind::Blocked { .. }
+            | EventKind::Released { .. } => 0,
+        }
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Record<'a> {
+            event: &'static str,
+            number: u64,
+            at: Time,
+            root: ThreadId,
+            thread: ThreadId,
+            path: &'a ThreadPath,
+            #[serde(flatten)]
+            kind: &'a EventKind,
+        }
+        let Self { number, root, thread, path, at, kind } = self;
+        let (event, number, at, root, thread) = (kind.name(), *number, *at, *root, *thread);
+        Record { event, number, at, root, thread, path, kind }.serialize(serializer)
     }
 }
 
 /// The kind of an event.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
 #[non_exhaustive]
 pub enum EventKind {
     /// A client's message was taken.
@@ -46,6 +101,7 @@ pub enum EventKind {
         /// The client.
         from: Name,
         /// The sender that the bytes claimed, where it is another one.
+        #[serde(skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
     /// A question to a person waits: nobody can answer it here.
@@ -60,10 +116,13 @@ pub enum EventKind {
         /// The sender.
         from: Name,
         /// The message that it answers.
+        #[serde(skip_serializing_if = "Option::is_none")]
         in_reply_to: Option<MessageId>,
         /// The payload; `None` for a fault.
+        #[serde(skip_serializing_if = "Option::is_none")]
         payload: Option<QName>,
         /// Earlier runs of the handler on this message that ended with their process, if there were any.
+        #[serde(skip_serializing_if = "Option::is_none")]
         attempts: Option<u8>,
     },
     /// A handler emitted a payload.
@@ -86,8 +145,10 @@ pub enum EventKind {
         /// The client or listener that wrote the bytes.
         by: Name,
         /// The sender that it names, where that is another one.
+        #[serde(skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
         /// The thread that it names, where that is not one of its own.
+        #[serde(rename = "claimed_thread", skip_serializing_if = "Option::is_none")]
         thread: Option<String>,
     },
     /// An output of a listener was refused, wholly or in part.
@@ -169,16 +230,20 @@ pub enum EventKind {
     /// A fault was made.
     Faulted {
         /// The fault.
+        #[serde(flatten)]
         fault: Fault,
         /// The mistake behind a `route` fault, where a sender made one.
+        #[serde(flatten)]
         misroute: Option<Misroute>,
     },
     /// A thread opened.
     Opened {
         /// The thread above it; `None` for a root.
+        #[serde(skip_serializing_if = "Option::is_none")]
         parent: Option<ThreadId>,
     },
     /// A thread with a budget closes.
+    #[serde(serialize_with = "serialize_spent")]
     Spent {
         /// The most that it and the threads below it might use.
         budget: Budget,
@@ -195,24 +260,29 @@ pub enum EventKind {
         /// The message.
         message: MessageId,
         /// The client's label of the message that it answers.
+        #[serde(skip_serializing_if = "Option::is_none")]
         in_reply_to: Option<Arc<str>>,
         /// The payload.
         payload: QName,
         /// The code, if it is a fault.
+        #[serde(skip_serializing_if = "Option::is_none")]
         fault: Option<FaultCode>,
     },
     /// A message is undeliverable.
     DeadLetter {
         /// The payload, if the message got that far.
+        #[serde(skip_serializing_if = "Option::is_none")]
         payload: Option<QName>,
         /// The reason.
         reason: FaultCode,
     },
     /// A dead letter was dropped, since later ones need its room.
     LetterDropped {
-        /// The number of the letter.
+        /// The number of the letter. JSON has it as text: it has more digits than JSON keeps everywhere.
+        #[serde(rename = "letter", serialize_with = "serialize_number")]
         number: Number,
         /// The payload, if the message got that far.
+        #[serde(skip_serializing_if = "Option::is_none")]
         payload: Option<QName>,
         /// The reason why it was undeliverable.
         reason: FaultCode,
@@ -224,6 +294,7 @@ pub enum EventKind {
         /// The shard.
         shard: u16,
         /// Time since the start of the handler.
+        #[serde(rename = "ms", serialize_with = "serialize_ms")]
         took: Duration,
     },
     /// A listener that was reported so has released the thread.
@@ -233,8 +304,78 @@ pub enum EventKind {
         /// The shard.
         shard: u16,
         /// Time that the handler took.
+        #[serde(rename = "ms", serialize_with = "serialize_ms")]
         took: Duration,
     },
+}
+
+impl EventKind {
+    /// The name of the kind, as JSON has it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Injected { .. } => "injected",
+            Self::Unattended { .. } => "unattended",
+            Self::Delivered { .. } => "delivered",
+            Self::Emitted { .. } => "emitted",
+            Self::Repaired { .. } => "repaired",
+            Self::Forged { .. } => "forged",
+            Self::Refused { .. } => "refused",
+            Self::LeftOut { .. } => "left-out",
+            Self::Summarized { .. } => "summarized",
+            Self::Progress { .. } => "progress",
+            Self::ProgramSaid { .. } => "program-said",
+            Self::ModelWrites { .. } => "model-writes",
+            Self::ModelFailed { .. } => "model-failed",
+            Self::ModelAnswered { .. } => "model-answered",
+            Self::Faulted { .. } => "fault",
+            Self::Opened { .. } => "thread-opened",
+            Self::Spent { .. } => "spent",
+            Self::Closed { .. } => "thread-closed",
+            Self::Left { .. } => "left",
+            Self::DeadLetter { .. } => "dead-letter",
+            Self::LetterDropped { .. } => "dead-letter-dropped",
+            Self::Blocked { .. } => "blocked",
+            Self::Released { .. } => "released",
+        }
+    }
+}
+
+/// The amounts that were spent of a budget. As JSON each stands beside its bound, which is null where there is none.
+#[derive(Debug)]
+pub struct Spending<'a> {
+    /// The bounds.
+    pub budget: &'a Budget,
+    /// The amounts.
+    pub spent: &'a Amounts,
+}
+
+impl Serialize for Spending<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Amount<T> {
+            spent: T,
+            most: Option<T>,
+        }
+        let Self { budget, spent } = self;
+        let mut fields = serializer.serialize_struct("Spending", 4)?;
+        fields.serialize_field("tokens", &Amount { spent: spent.tokens, most: budget.tokens })?;
+        fields.serialize_field("cost", &Amount { spent: spent.cost, most: budget.cost })?;
+        fields.serialize_field("calls", &Amount { spent: spent.calls, most: budget.calls })?;
+        fields.serialize_field("threads", &Amount { spent: spent.threads, most: budget.threads })?;
+        fields.end()
+    }
+}
+
+fn serialize_spent<S: Serializer>(budget: &Budget, spent: &Amounts, serializer: S) -> Result<S::Ok, S::Error> {
+    Spending { budget, spent }.serialize(serializer)
+}
+
+fn serialize_number<S: Serializer>(number: &Number, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(number)
+}
+
+fn serialize_ms<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(took.as_millis() as u64)
 }
 
 /// The mistake behind a `route` fault. Its receiver reads the same text for all mistakes, so that it can't find out
@@ -277,6 +418,15 @@ pub enum Misroute {
     NoRequest,
 }
 
+impl Serialize for Misroute {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(Some(2))?;
+        fields.serialize_entry("denied", &self.is_denied())?;
+        fields.serialize_entry("reason", &format_args!("{self}"))?;
+        fields.end()
+    }
+}
+
 impl Misroute {
     /// Returns whether the payload has a target which its sender may not call.
     pub fn is_denied(&self) -> bool {
@@ -300,7 +450,46 @@ pub(super) fn excerpt(written: &[u8], most: usize) -> Arc<str> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{json, to_string, to_value};
+
     use super::*;
+
+    fn event(kind: EventKind) -> Event {
+        let path =
+            ThreadPath::new(vec![(Name::parse("researcher").unwrap(), 1), (Name::parse("calculator").unwrap(), 2)]);
+        let [root, thread] = [0x67e5_5044, 7].map(|id| ThreadId::from_uuid(uuid::Uuid::from_u128(id)));
+        Event::new((root, thread), path, "2030-01-02T03:04:05Z".parse().unwrap(), kind)
+    }
+
+    #[test]
+    fn json_has_what_belongs_to_the_kind_and_no_nulls() {
+        let dead = event(EventKind::DeadLetter { payload: None, reason: FaultCode::Route });
+        assert_eq!(
+            to_string(&dead).unwrap(),
+            r#"{"event":"dead-letter","number":0,"at":"2030-01-02T03:04:05Z","root":"00000000-0000-0000-0000-000067e55044","thread":"00000000-0000-0000-0000-000000000007","path":"root/researcher/calculator#2","reason":"route"}"#
+        );
+    }
+
+    #[test]
+    fn json_of_a_fault_has_its_fields_beside_those_of_the_event() {
+        let fault = Fault::new(FaultCode::Route, "why");
+        let json = to_value(event(EventKind::Faulted { fault: fault.clone(), misroute: None })).unwrap();
+        assert_eq!((&json["code"], &json["message"], json.get("reason")), (&json!("route"), &json!("why"), None));
+        let misroute = Some(Misroute::NotInCalls);
+        let json = to_value(event(EventKind::Faulted { fault: fault.clone(), misroute })).unwrap();
+        assert_eq!((&json["denied"], json["reason"].is_string()), (&json!(true), true));
+        let refused = EventKind::Refused { by: Name::parse("a").unwrap(), output: "x".into(), fault };
+        assert_eq!(to_value(event(refused)).unwrap()["fault"]["code"], "route");
+    }
+
+    #[test]
+    fn json_has_what_was_spent_beside_the_budget() {
+        let (budget, spent) =
+            ("calls=3".parse().unwrap(), Amounts { calls: 3, tokens: 40, threads: 2, ..Amounts::default() });
+        let json = to_value(event(EventKind::Spent { budget, spent })).unwrap();
+        assert_eq!(json["calls"], json!({ "spent": 3, "most": 3 }));
+        assert_eq!(json["tokens"], json!({ "spent": 40, "most": null }));
+    }
 
     #[test]
     fn an_excerpt_is_bounded_text() {

@@ -43,7 +43,7 @@ pub use catch_panic::Value;
 pub use contract::{Access, ClientContract, Contract, MetaFlags, OnRestart, Routing, Scheduling, Silence};
 pub use dead_letters::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
-pub use event::{Event, EventKind, Misroute};
+pub use event::{Event, EventKind, Misroute, Spending};
 pub use exit::{Exit, ExitPlace};
 pub use gauge::{ClientUse, Gauge, Overloaded, Permit};
 pub use io::{

@@ -108,7 +108,7 @@ impl Outputs {
     pub(super) fn root_event(&mut self, root: ThreadId, kind: impl FnOnce() -> EventKind) {
         if self.events && !self.write_ahead.as_ref().is_some_and(|ahead| ahead.broken) {
             let (path, at) = (ThreadPath::new(Vec::new()), self.now);
-            self.emit(Output::Event(Event { root, thread: root, path, at, kind: kind() }));
+            self.emit(Output::Event(Event::new((root, root), path, at, kind())));
         }
     }
 

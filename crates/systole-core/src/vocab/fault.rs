@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
 use super::{MessageId, Position};
 
 /// The kind of a failure, as the receiver may know it.
@@ -125,6 +127,28 @@ pub struct BrokenRule {
     pub at: Option<Position>,
     /// A valid instance to send instead, canonical: of the payload, or of an envelope.
     pub example: Option<String>,
+}
+
+/// The fields of a fault for operators, without those that have no value. The example of a rule is left out: it is long,
+/// and the schema has it.
+impl Serialize for Fault {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("code", &self.code)?;
+        fields.serialize_entry("message", &*self.message)?;
+        fields.serialize_entry("retryable", &self.retryable)?;
+        if let Some(id) = &self.in_reply_to {
+            fields.serialize_entry("in_reply_to", id)?;
+        }
+        if let Some(broken) = &self.rule {
+            fields.serialize_entry("rule", &broken.rule)?;
+            if let Some(at) = broken.at {
+                fields.serialize_entry("line", &at.line)?;
+                fields.serialize_entry("column", &at.column)?;
+            }
+        }
+        fields.end()
+    }
 }
 
 impl Fault {

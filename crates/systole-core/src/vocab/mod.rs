@@ -12,3 +12,5 @@ pub use limits::Limits;
 pub use partition::{Partition, Partitions};
 pub use path::ThreadPath;
 pub use systole_xml::vocab::*;
+
+systole_xml::vocab::serialize_is_display!(FaultCode, ThreadPath);

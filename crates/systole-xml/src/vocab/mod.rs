@@ -1,7 +1,7 @@
 //! Layer 0: plain values, parsed once: names, ids, positions, times and limits. No I/O, no clock.
 
 mod budget;
-mod debug_display;
+mod display;
 mod id;
 mod limits;
 mod millionths;
@@ -16,7 +16,7 @@ mod time;
 mod unseen;
 
 #[doc(hidden)]
-pub use crate::{debug_is_display, setters};
+pub use crate::{debug_is_display, serialize_is_display, setters};
 pub use budget::{Budget, BudgetError};
 pub use id::{IdKey, MessageId, ParseIdError, TaskId, ThreadId};
 pub use limits::XmlLimits;
@@ -27,3 +27,5 @@ pub use qname::{QName, QNameError, is_ncname};
 pub use span::{Position, Span};
 pub use time::{Time, TimeError};
 pub use unseen::{is_invisible, is_unseen, with_unseen};
+
+serialize_is_display!(Name, QName, MessageId, TaskId, ThreadId, Time);

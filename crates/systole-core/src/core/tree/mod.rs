@@ -324,7 +324,7 @@ impl Tree {
         if let Some(thread) = self.threads.get(key) {
             step.out.event(|at| {
                 let root = self.threads.get(thread.root).unwrap_or(thread).id;
-                Event { root, thread: thread.id, path: self.path(key), at, kind: kind() }
+                Event::new((root, thread.id), self.path(key), at, kind())
             });
         }
     }

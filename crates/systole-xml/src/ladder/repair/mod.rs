@@ -135,6 +135,7 @@ mod vocabulary;
 mod words;
 
 use bytes::Bytes;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 pub use error::RepairError;
 pub use kind::RepairKind;
@@ -162,6 +163,16 @@ pub struct Repair {
     pub at: Position,
     /// The kind of the change.
     pub kind: RepairKind,
+}
+
+impl Serialize for Repair {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Repair", 3)?;
+        fields.serialize_field("line", &self.at.line)?;
+        fields.serialize_field("column", &self.at.column)?;
+        fields.serialize_field("kind", self.kind.as_str())?;
+        fields.end()
+    }
 }
 
 /// The number of elements that are expected: one, or any.

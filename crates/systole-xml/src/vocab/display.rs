@@ -1,4 +1,4 @@
-//! Error types whose `Debug` is a sentence.
+//! Traits that follow from `Display`: `Debug` of errors, `Serialize` of names, ids, paths and times.
 //!
 //! A `main` that returns `Result<(), Box<dyn Error>>` shows its error by `Debug`, and so do `unwrap` and `expect`: if
 //! `Debug` lists fields, the sentence of the error is never seen.
@@ -15,4 +15,17 @@ macro_rules! debug_is_display {
             }
         }
     };
+}
+
+/// Implements `Serialize` for values whose text is their form in JSON, too.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! serialize_is_display {
+    ($($value:ty),+ $(,)?) => {$(
+        impl ::serde::Serialize for $value {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> ::std::result::Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    )+};
 }
