@@ -12,7 +12,7 @@ use super::status::Status;
 use super::store::TaskInbox;
 use super::task::Task;
 use crate::journal::{Op, TaskRecord};
-use crate::vocab::{Name, TaskId};
+use crate::vocab::{Name, TaskId, Time};
 
 /// The reason why the records of a journal give no inbox.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -130,7 +130,7 @@ impl TaskInbox {
         }
         for task in tasks {
             if !task.is_over() {
-                self.may_open(&task)?;
+                self.may_open(&task, Time::default())?;
             }
             self.insert(task);
         }

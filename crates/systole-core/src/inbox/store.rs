@@ -183,17 +183,19 @@ impl TaskInbox {
     /// Checks that a task may grow by so much.
     pub(super) fn may_grow(&self, task: &Task, more: usize) -> Result<(), InboxError> {
         super::checks::within(Field::Task, task.size() + more, self.limits.task_bytes)?;
-        self.has_room(self.open(), more)
+        self.has_room(self.open(), self.bytes[0] + self.bytes[2] + more)
     }
 
-    /// Checks that there may be one more task.
-    pub(super) fn may_open(&self, task: &Task) -> Result<(), InboxError> {
+    /// Checks that there may be one more task, once the keys are forgotten whose time is over.
+    pub(super) fn may_open(&self, task: &Task, now: Time) -> Result<(), InboxError> {
         super::checks::within(Field::Task, task.size(), self.limits.task_bytes)?;
-        self.has_room(self.open() + 1, task.size())
+        let is_over = |(changed, _): &&(Time, u64)| changed.after(self.limits.keys) <= now;
+        let over: usize = self.forgotten.iter().take_while(is_over).map(|(_, place)| self.tasks[place].bytes).sum();
+        self.has_room(self.open() + 1, self.bytes[0] + self.bytes[2] + task.size() - over)
     }
 
-    fn has_room(&self, open: usize, more: usize) -> Result<(), InboxError> {
-        let (bytes, limit, limit_bytes) = (self.bytes[0] + self.bytes[2] + more, self.limits.open, self.limits.bytes);
+    fn has_room(&self, open: usize, bytes: usize) -> Result<(), InboxError> {
+        let (limit, limit_bytes) = (self.limits.open, self.limits.bytes);
         if open > limit || bytes > limit_bytes {
             return Err(InboxError::Full { open, limit, bytes, limit_bytes });
         }

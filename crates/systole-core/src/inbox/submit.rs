@@ -77,8 +77,9 @@ impl TaskInbox {
         if let Some(deadline) = task.deadline.filter(|deadline| *deadline <= now) {
             return Err(InboxProblem::Deadline { deadline, now }.into());
         }
+        // A refusal changes nothing.
+        self.may_open(&task, now)?;
         let mut change = self.forget_keys(now);
-        self.may_open(&task)?;
         change.append(self.make_room(task.size(), now));
         self.next_place += 1;
         let said = |kind| Said { kind, percent: None, text: None };
