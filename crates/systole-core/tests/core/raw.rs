@@ -151,7 +151,7 @@ fn a_message_addresses_a_spawned_thread() {
 #[test]
 fn an_end_tag_that_would_leave_the_wrapper_is_dropped() {
     let mut world = started();
-    world.write(world.invocation("boss"), &format!("{}</dummy>{}", xml("ping", 1), xml("ping", 2)));
+    world.write(world.invocation("boss"), &format!("{}{}</dummy>", xml("ping", 1), xml("ping", 2)));
     let started = world.take_started();
     assert_eq!(started, ["worker <- boss: ping 1", "worker <- boss: ping 2"]);
     for n in [1, 2] {
