@@ -63,8 +63,8 @@ pub mod core {
         Access, Answer, Blueprint, BlueprintProblem, Body, CallId, ClientContract, ClientId, Contract, Counts,
         DeadLetter, DeadLetterError, DeadLetterId, Egress, Emission, EmissionKind, Event, EventKind, Failure,
         HandlerOutcome, Join, JoinPosition, ListenerId, Message, MetaFlags, Millionths, Misroute, OnRestart,
-        OpenThread, Party, Place, ReadAnswer, ReadPart, Remembered, Routing, Scheduling, Settled, Silence, Snapshot,
-        Usage, Value, listener_prompt,
+        OpenThread, OperationError, Party, Place, ReadAnswer, ReadPart, Remembered, Routing, Scheduling, Settled,
+        Silence, Snapshot, ThreadState, Usage, Value, listener_prompt,
     };
 }
 
@@ -100,6 +100,7 @@ pub mod model;
 pub mod molecule;
 #[cfg(feature = "testing")]
 mod network;
+pub mod operations;
 #[cfg(feature = "gateway")]
 pub mod outbound;
 pub mod prelude;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Config, ListenerKind};
 #[cfg(feature = "gateway")]
-use crate::gateway::{Gateway, GatewayError, RemoteListener, Serving};
+use crate::gateway::{Gateway, GatewayError, OperatorSocket, RemoteListener, Serving};
 use crate::journal::Journaled;
 use crate::listeners::command::CommandListener;
 use crate::listeners::echo::EchoListener;
@@ -23,12 +23,17 @@ pub struct ConfiguredBuilder {
     /// The builder of the organism, with all listeners and clients of the file.
     pub organism: OrganismBuilder,
     #[cfg(feature = "gateway")]
+    journal: Option<std::path::PathBuf>,
+    #[cfg(feature = "gateway")]
     gateway: Option<Gateway>,
 }
 
 /// A running organism of an `organism.yaml`, with its entrances.
 #[derive(Debug)]
 pub struct ConfiguredOrganism {
+    #[cfg(feature = "gateway")]
+    #[expect(dead_code, reason = "it serves as long as it is there")]
+    operators: Option<OperatorSocket>,
     /// The organism.
     pub organism: Arc<Organism>,
     #[cfg(feature = "gateway")]
@@ -114,6 +119,8 @@ impl Config {
             .scheduling(blueprint.scheduling)
             .meta(blueprint.meta.clone())
             .schemas(schemas);
+        #[cfg(feature = "gateway")]
+        let operated = self.journal.as_ref().map(|journal| journal.file.clone());
         if let Some(Journaled { file, durability, retention, .. }) = self.journal {
             builder = builder.durable(file, durability).retention(retention);
         }
@@ -167,6 +174,8 @@ impl Config {
         Ok(ConfiguredBuilder {
             organism: builder,
             #[cfg(feature = "gateway")]
+            journal: operated,
+            #[cfg(feature = "gateway")]
             gateway,
         })
     }
@@ -211,7 +220,15 @@ impl ConfiguredBuilder {
         let organism = Arc::new(self.organism.start()?);
         #[cfg(not(feature = "gateway"))]
         let _ = local;
+        #[cfg(feature = "gateway")]
+        let mailboxes = self.gateway.as_ref().map(|gateway| gateway.mailboxes().clone());
         Ok(ConfiguredOrganism {
+            // An organism without its socket is one that can't be operated from another terminal, and no worse.
+            #[cfg(feature = "gateway")]
+            operators: self.journal.and_then(|journal| {
+                let socket = OperatorSocket::serve(&journal, &organism, mailboxes);
+                socket.inspect_err(|error| tracing::warn!(%error, "no socket for operators")).ok()
+            }),
             #[cfg(feature = "gateway")]
             gateway: self.gateway.map(|gateway| gateway.serve(&organism, local)).transpose()?,
             organism,

@@ -22,6 +22,7 @@ mod problem;
 mod push;
 mod recovered_mail;
 mod service;
+mod socket;
 mod submissions;
 
 use std::collections::HashMap;
@@ -34,12 +35,14 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 pub use crate::runtime::Token;
+pub use axum::http::Method;
 pub use listener::RemoteListener;
 pub use notices::{
     Block, BoxFuture, Call, DelegateError, NoticeLimits, NoticeToken, QueueDelegate, QueueRead, Row, SessionId,
 };
 pub use push::PushError;
 pub use service::MailboxService;
+pub use socket::{OperatorSocket, call_operator, socket_path};
 pub use systole_store::principal::{Principal, PrincipalKind};
 
 use crate::accept::{Entrance, Listener, Times, serve};

@@ -18,13 +18,13 @@ use super::answer::{DeliveryAnswer, media_type, refusal};
 use super::delivery::{OutboundDelivery, check_literal, header_map, parse_url};
 use super::error::OutboundError;
 use super::failure::{AttemptFailure, FailureKind, chain};
-use crate::terminal::readable;
 use super::http::{self, HttpError, Request, Response};
 use super::options::DeliveryOptions;
 use super::progress::{Outgoing, Phase, Progress};
 use super::retry::{Ended, Policy};
 use super::signature::{self, Secret};
 use super::{retry_after, tls};
+use crate::terminal::readable;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const SIGNATURE: HeaderName = HeaderName::from_static(signature::HEADER);

@@ -18,6 +18,7 @@ mod kit;
 mod many;
 mod molecule;
 mod notices;
+mod operate;
 mod path;
 mod promises;
 mod push;

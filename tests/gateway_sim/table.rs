@@ -276,6 +276,27 @@ fn a_pause_and_its_end() {
 }
 
 #[test]
+fn an_act_of_an_operator() {
+    let paused = |site: &Site| {
+        let listeners = site.get("boss", "/v1/admin/listeners").is(200);
+        let worker = listeners["items"].as_array().unwrap().iter().find(|listener| listener["listener"] == "worker");
+        worker.unwrap()["paused"].is_string()
+    };
+    for (act, other, then) in [("pause", "resume", true), ("resume", "pause", false)] {
+        let body = |act: &str| json!({ "act": act, "listener": "worker" });
+        dropped(
+            act,
+            |site, _| {
+                site.post("boss", "/v1/admin/acts", None, &body(other).to_string()).is(200);
+                (Row::post("boss", "/v1/admin/acts", body(act), &[200]), ())
+            },
+            |site, ()| paused(site) == then,
+            |_, ()| {},
+        );
+    }
+}
+
+#[test]
 fn calls_that_show_nothing_can_be_dropped() {
     let site = Site::new();
     let register = json!({ "name": "worker", "mode": "stream" });

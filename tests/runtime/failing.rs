@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use systole::actor::*;
-use systole::core::DeadLetterError;
+use systole::core::{DeadLetterError, OperationError};
 use systole::journal::{Journal, JournalError, JournalErrorKind, MemoryJournal, Recovered, Step};
+use systole::operations::ActError;
 use systole::prelude::*;
 use systole::runtime::Breakdown;
 use tokio::task::{JoinSet, yield_now};
@@ -120,18 +121,6 @@ async fn each_way_to_fail_has_its_fault() {
     assert_eq!(organism.snapshot().await.threads, []);
 }
 
-#[tokio::test]
-async fn a_listener_that_keeps_failing_is_left_alone() {
-    for shards in [1, 2] {
-        let (_organism, client) = theatre(shards, LONG);
-        for _ in 0..6 {
-            assert!(!fault_of(&client, "panic").await.retryable);
-        }
-        let fault = fault_of(&client, "speak").await;
-        assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, true), "{shards} shards: {fault}");
-    }
-}
-
 /// A listener that holds itself exclusively for ever.
 struct Jealous;
 
@@ -181,16 +170,21 @@ async fn an_operator_queues_dead_letters_again_or_discards_them() {
     assert_eq!(letters.len(), 3);
     let [first, second, third] = [0, 1, 2].map(|at: usize| letters[at].id);
     // The actress may not call that.
-    let refused = within(organism.redrive(first)).await.unwrap_err();
-    assert!(matches!(&refused, DeadLetterError::NotACall { from, .. } if from.as_str() == "actress"), "{refused}");
-    assert_eq!(within(organism.discard(second)).await, Ok(()));
-    assert_eq!(within(organism.redrive(second)).await, Err(DeadLetterError::Unknown));
+    let operations = organism.operations("ada".parse().unwrap());
+    let refused = within(operations.redrive(first)).await.unwrap_err();
+    let is_hers =
+        |error: &DeadLetterError| matches!(error, DeadLetterError::NotACall { from, .. } if from.as_str() == "actress");
+    assert!(matches!(&refused, ActError::Refused(OperationError::Letter(error)) if is_hers(error)), "{refused}");
+    let unknown = || Err(OperationError::Letter(DeadLetterError::Unknown).into());
+    let closed = || Err(OperationError::Letter(DeadLetterError::Closed).into());
+    assert_eq!(within(operations.discard(second)).await, Ok(()));
+    assert_eq!(within(operations.redrive(second)).await, unknown());
     within(organism.run_until_idle()).await;
     let left: Vec<_> = organism.dead_letters().await.iter().map(|letter| letter.id).collect();
     assert_eq!(left, [first, third]);
     within(organism.drain(LONG)).await;
-    assert_eq!(within(organism.redrive(third)).await, Err(DeadLetterError::Closed));
-    assert_eq!(within(organism.discard(third)).await, Err(DeadLetterError::Closed));
+    assert_eq!(within(operations.redrive(third)).await, closed());
+    assert_eq!(within(operations.discard(third)).await, closed());
 }
 
 /// A listener that accepts faults, and replies with their code.

@@ -14,6 +14,8 @@ use systole_core::protocol::refused_qname;
 use super::columns::{self, date_time};
 use super::failure::Failure;
 use super::journal_args;
+#[cfg(feature = "gateway")]
+use super::operate;
 use super::print::{self, Page};
 
 #[derive(Debug, Subcommand)]
@@ -33,9 +35,9 @@ pub(super) enum Action {
         #[command(flatten)]
         of: journal_args::JournalArgs,
     },
-    /// Delete dead letters; refused while the organism runs
+    /// Delete dead letters
     Drop(Chosen),
-    /// Redrive dead letters with the next start; refused while the organism runs
+    /// Redrive dead letters: at once if the organism runs, else with its next start
     Redrive(Chosen),
 }
 
@@ -52,6 +54,10 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
         Action::List { json, of } => list(&letters(&of.file()?)?, *json),
         Action::Show { number, of } => show(&of.file()?, *number),
+        #[cfg(feature = "gateway")]
+        Action::Drop(chosen) if operate::is_served(&chosen.of.file()?) => online(chosen, "discard"),
+        #[cfg(feature = "gateway")]
+        Action::Redrive(chosen) if operate::is_served(&chosen.of.file()?) => online(chosen, "redrive"),
         Action::Drop(chosen) => change(chosen, |journal, letter| journal.drop_letter(letter, Clock::real().now())),
         Action::Redrive(chosen) => {
             // Problems are reported before anything is changed.
@@ -69,6 +75,13 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Lets the running organism do it.
+#[cfg(feature = "gateway")]
+fn online(chosen: &Chosen, act: &str) -> Result<ExitCode, Failure> {
+    let ids: Vec<_> = chosen.numbers.iter().map(ToString::to_string).collect();
+    operate::act_on(&chosen.of.file()?, &json!({ "act": act, "letters": { "ids": ids } }))
 }
 
 /// Checks whether a dead letter can be redriven, as far as that is known before the start.

@@ -15,7 +15,7 @@ pub(super) struct EventLine<'a>(pub(super) &'a Event);
 impl fmt::Display for EventLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Event { root, path, kind, .. } = self.0;
-        if !matches!(kind, EventKind::Blocked { .. } | EventKind::Released { .. }) {
+        if !matches!(kind, EventKind::Blocked { .. } | EventKind::Released { .. } | EventKind::Operated { .. }) {
             let conversation = if f.alternate() { root.to_string() } else { root.short() };
             write!(f, "{conversation} {path} ")?;
         }
@@ -75,6 +75,10 @@ impl fmt::Display for EventLine<'_> {
             EventKind::DeadLetter { payload: None, reason } => write!(f, "dead letter: {reason}"),
             EventKind::LetterDropped { number, .. } => {
                 write!(f, "dead letter {number} is dropped, since later ones need its room (limits: dead_letters)")
+            }
+            EventKind::Operated { by, act, of, error } => {
+                write!(f, "{by} did {act} {of}")?;
+                error.iter().try_for_each(|error| write!(f, ", without effect: {error}"))
             }
             EventKind::Blocked { listener, shard, took } => {
                 write!(f, "{listener} has blocked the thread of shard {shard} for {took:.1?}")

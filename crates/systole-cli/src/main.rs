@@ -21,6 +21,8 @@ mod journal_args;
 mod log;
 mod manual;
 mod new;
+#[cfg(feature = "gateway")]
+mod operate;
 mod outlet;
 mod print;
 mod report;
@@ -92,6 +94,21 @@ enum Command {
     /// Show, drop and redrive the dead letters of a journal
     #[command(subcommand)]
     Dead(dead::Action),
+    /// Show what the listeners of a running organism do, and its open conversations
+    #[cfg(feature = "gateway")]
+    Top(operate::Top),
+    /// Cancel a conversation of a running organism, or one thread of it
+    #[cfg(feature = "gateway")]
+    Cancel(operate::Cancel),
+    /// Pause a listener of a running organism until it is resumed: its messages wait
+    #[cfg(feature = "gateway")]
+    Pause(operate::OneListener),
+    /// Resume a paused listener
+    #[cfg(feature = "gateway")]
+    Resume(operate::OneListener),
+    /// End a running organism in order
+    #[cfg(feature = "gateway")]
+    Drain(operate::Drain),
     /// Test the program of a worker
     #[command(subcommand)]
     Worker(worker::Action),
@@ -186,6 +203,16 @@ fn main() -> ExitCode {
         Command::Journal(action) => journal::run(&action),
         Command::Thread(action) => thread::run(&action),
         Command::Dead(action) => dead::run(&action),
+        #[cfg(feature = "gateway")]
+        Command::Top(args) => operate::top(&args),
+        #[cfg(feature = "gateway")]
+        Command::Cancel(args) => operate::cancel(&args),
+        #[cfg(feature = "gateway")]
+        Command::Pause(args) => operate::pause(&args),
+        #[cfg(feature = "gateway")]
+        Command::Resume(args) => operate::resume(&args),
+        #[cfg(feature = "gateway")]
+        Command::Drain(args) => operate::drain(&args),
         Command::Worker(action) => worker::run(&action),
         #[cfg(feature = "gateway")]
         Command::Token(action) => token::run(&action),

@@ -248,6 +248,8 @@ const MOST_OPEN: usize = 1 << 16;
 enum End {
     Idle,
     Signal,
+    /// An operator has ended it.
+    Drained,
     Broken,
     /// A file of the organism changed, which now reads so.
     Changed(PathBuf, Box<Config>),
@@ -324,7 +326,9 @@ impl Session {
                 self.drain(patience).await.map(|drained| Ended::Done(drained.code()))
             }
             // Callers that wait have a fault by now, which is still to be printed.
-            Ok(End::Broken) => self.drain(Duration::ZERO).await.map(|drained| Ended::Done(drained.code())),
+            Ok(End::Broken | End::Drained) => {
+                self.drain(Duration::ZERO).await.map(|drained| Ended::Done(drained.code()))
+            }
             Err(failure) => {
                 self.running.organism.drain(Duration::ZERO).await;
                 Err(failure)
@@ -388,6 +392,7 @@ impl Session {
                 () = self.signals.stop() => return Ok(End::Signal),
                 (file, config) = watch::next(watch, &self.screen) => return Ok(End::Changed(file, Box::new(config))),
                 _ = self.running.organism.broken() => return Ok(End::Broken),
+                _ = self.running.organism.drained() => return Ok(End::Drained),
             }
         }
     }

@@ -466,6 +466,7 @@ fn went_wrong(kind: &EventKind) -> bool {
         | EventKind::DeadLetter { .. }
         | EventKind::LetterDropped { .. }
         | EventKind::Unattended { .. }
+        | EventKind::Operated { .. }
         | EventKind::Blocked { .. }
         | EventKind::Released { .. } => true,
         EventKind::Injected { claimed, .. } => claimed.is_some(),

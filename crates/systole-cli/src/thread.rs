@@ -108,7 +108,7 @@ fn only<T: Copy + Display>(ids: impl Iterator<Item = T>, digits: &str) -> Result
 
 impl Sought {
     /// Finds the one thread.
-    fn find(&self, reader: &JournalReader) -> Result<ThreadId, Failure> {
+    pub(super) fn find(&self, reader: &JournalReader) -> Result<ThreadId, Failure> {
         let digits = match self {
             Self::Id(id) => return Ok(*id),
             Self::Digits(digits) => digits,

@@ -1,5 +1,6 @@
 //! The HTTP side: routes, and the checks before each of them.
 
+pub(super) mod admin;
 mod authenticate;
 mod bodies;
 mod call;
@@ -360,6 +361,7 @@ pub(super) fn calls() -> Vec<Call> {
             .refuses(&[403, 404]),
     ];
     calls.extend(tasks::transitions());
+    calls.extend(admin::calls());
     calls
 }
 

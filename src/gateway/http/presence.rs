@@ -9,14 +9,15 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use systole_core::mailbox::MailboxInput;
 use systole_core::vocab::Name;
 
+use super::admin::perform;
 use super::caller::Caller;
 use super::request::{Query, json};
 use super::{AppState, view};
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
+use crate::operations::Act;
 
 /// `POST /v1/listeners/{name}/heartbeat`
 pub(super) async fn heartbeat(
@@ -56,9 +57,10 @@ async fn set(app: &AppState, caller: &Caller, name: &str, request: Request, paus
     }
     let name = caller.mailbox(app, name)?;
     require_empty(app, request).await?;
-    let of = name.clone();
-    let input = if paused { MailboxInput::Pause { name: of } } else { MailboxInput::Resume { name: of } };
-    app.mailboxes.act(input)?.durable().await?;
+    let listener = name.to_string();
+    let act = if paused { Act::Pause { listener } } else { Act::Resume { listener } };
+    let by = caller.0.name.clone();
+    perform(&app.organism.operations(by), Some(&app.mailboxes), &act).await?;
     Ok(state(app, &name))
 }
 

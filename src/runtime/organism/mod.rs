@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use systole_core::core::{
-    Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Exit,
-    Gauge, Input, OpenThread, Party, Snapshot,
+    Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, Directory, Event, Exit, Gauge, Input,
+    ListenerSlots, OpenThread, Party, Snapshot,
 };
 use systole_core::vocab::{IdKey, Partition, Partitions, Time};
 use systole_xml::schema::Catalog;
@@ -57,10 +57,12 @@ const UNDO: Duration = Duration::from_secs(1);
 /// Dropping the handle stops the organism at once: every open conversation gets a `cancelled` fault. To let it finish
 /// its work, [`drain`](Self::drain) it.
 pub struct Organism {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     parts: Parts,
     warnings: Vec<BlueprintProblem>,
     events: Option<Arc<EventRing>>,
+    /// The number of the start in the life of the journal; 0 without one.
+    epoch: u32,
     /// Room for the promises to clients, where the journal is a file.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "clients over a network come with the gateway"))]
     room: Option<Arc<Room>>,
@@ -152,6 +154,7 @@ impl Organism {
         } = plan;
         let journal = journal.map(|keep| keep.open(&blueprint.organism, &entropy)).transpose()?;
         journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
+        let epoch = journal.as_ref().map_or(0, |opened| opened.recovered.epoch);
         for warning in &warnings {
             tracing::warn!(organism = %blueprint.organism, "{warning}");
         }
@@ -180,6 +183,7 @@ impl Organism {
             #[cfg(feature = "gateway")]
             endings: Arc::default(),
             turn: AtomicU8::new(0),
+            order: Mutex::new(()),
         });
         let durable = journal.is_some();
         let (journal_handle, recovered, room) = match journal {
@@ -234,6 +238,7 @@ impl Organism {
             parts,
             warnings,
             events,
+            epoch,
             room,
             ended: Mutex::new(Some(ended)),
             durable,
@@ -321,18 +326,31 @@ impl Organism {
     /// # Cancel safety
     /// Once polled, the drain goes on even if the future is dropped.
     pub async fn drain(&self, deadline: Duration) -> Drained {
+        self.drain_by(deadline);
+        self.drained().await
+    }
+
+    /// Waits for the end of a drain, whoever began it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn drained(&self) -> Drained {
+        let mut drained = self.drained.subscribe();
+        let drained = drained.wait_for(Option::is_some).await;
+        drained.ok().and_then(|drained| *drained).unwrap_or_default()
+    }
+
+    /// Begins a drain, or brings its deadline forward, and doesn't wait for its end.
+    pub(crate) fn drain_by(&self, deadline: Duration) {
         self.shared.closed.store(true, Ordering::Release);
         let deadline = self.shared.clock.steady().now().after(deadline);
         self.deadline.send_if_modified(|earlier| std::mem::replace(earlier, deadline.min(*earlier)) > deadline);
         if !self.durable {
             self.shared.links.end_unkept();
         }
-        let mut drained = self.drained.subscribe();
         if let Some(ended) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take() {
             self.begin_drain(ended);
         }
-        let drained = drained.wait_for(Option::is_some).await;
-        drained.ok().and_then(|drained| *drained).unwrap_or_default()
     }
 
     fn begin_drain(&self, ended: mpsc::Receiver<()>) {
@@ -449,46 +467,32 @@ impl Organism {
         letters
     }
 
-    /// Redrives a dead letter: it is judged from the start, as if its sender emitted it now.
-    ///
-    /// The original caller has had an answer already, so the letter doesn't go back to that conversation: its tree is
-    /// below a root without an owner, like that of boot, and its answers become dead letters. If the letter is refused
-    /// again, it becomes a dead letter under a new number. A payload that its sender may not call can't be redriven: a
-    /// reply, for which no thread waits any more, and a request to the core.
-    ///
-    /// # Errors
-    /// [`DeadLetterError`]; then the letter stays.
-    ///
-    /// # Cancel safety
-    /// Once polled, it is redriven even if the future is dropped.
-    pub async fn redrive(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
-        if self.shared.closed.load(Ordering::Acquire) {
-            return Err(DeadLetterError::Closed);
-        }
-        self.shared.decide(letter, Input::Redrive { letter, root: self.shared.root() }).await
-    }
-
-    /// Deletes a dead letter.
-    ///
-    /// # Errors
-    /// [`DeadLetterError`] if there is no such letter, or the organism has ended.
-    ///
-    /// # Cancel safety
-    /// Once polled, it is deleted even if the future is dropped.
-    pub async fn discard(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
-        self.shared.decide(letter, Input::Discard { letter }).await
-    }
-
     /// Subscribes to all events from now on; `None` unless [`events`](OrganismBuilder::events) of the builder was
     /// called.
     pub fn events(&self) -> Option<Events> {
         Some(self.events.as_ref()?.read(None))
     }
 
-    /// Subscribes to the events behind a number ([`Event::number`]), as far as they are kept: up to 16,384 events and 16 MiB
+    /// Subscribes to the events behind a number (`Event::number`), as far as they are kept: up to 16,384 events and 16 MiB
     /// of their texts. The first thing that a reader gets is how many it missed. `None` as of [`events`](Self::events).
     pub fn events_after(&self, number: u64) -> Option<Events> {
         Some(self.events.as_ref()?.read(Some(number)))
+    }
+
+    /// The slots of all listeners, core by core.
+    pub(crate) async fn listener_slots(&self) -> Vec<ListenerSlots> {
+        self.shared.look(systole_core::core::Core::listener_slots).await.into_iter().flatten().collect()
+    }
+
+    /// Returns the number of this start in the life of the journal, from 1; 0 without a journal. Each start numbers its events
+    /// anew.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Adds an event to those of the cores.
+    pub(crate) fn report(&self, event: Event) {
+        self.events.iter().for_each(|events| events.write(event.clone()));
     }
 
     /// Returns problems of the contracts that don't keep the organism from running.

@@ -44,6 +44,8 @@ impl Organism {
         let mut signals = signals()?;
         tokio::select! {
             Some(()) = signals.recv() => {}
+            // An operator may end it.
+            drained = self.drained() => return Ok(drained),
             why = self.broken() => {
                 self.drain(Duration::ZERO).await;
                 return Err(why.into());

@@ -2,7 +2,7 @@
 
 pub(super) mod spec;
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use systole_core::core::{Core, CoreId, DeadLetterError, DeadLetterId, Input, ListenerId, Output, Start};
+use systole_core::core::{Core, CoreId, Input, ListenerId, OperationError, Output, Start};
 use systole_core::journal::{Recovered, Step};
 use systole_core::vocab::{Partitions, Time};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -61,8 +61,10 @@ pub(crate) struct Shard {
     router: EgressRouter,
     events: Option<EventWriter>,
     commands: UnboundedReceiver<(CoreId, Command)>,
-    /// Waiters for inputs about dead letters, in order.
-    letters: VecDeque<(DeadLetterId, oneshot::Sender<Result<(), DeadLetterError>>)>,
+    /// Waiters for operations, by ticket.
+    operations: HashMap<u64, oneshot::Sender<Result<(), OperationError>>>,
+    /// The last ticket that was given.
+    ticket: u64,
     timer: Pin<Box<Sleep>>,
     armed: Option<Time>,
     /// True if the organism counts the shard as busy.
@@ -111,7 +113,6 @@ impl Shard {
         let hosts = listeners.zip(factories).map(host).collect();
         let timer = Box::pin(tokio::time::sleep(NAP));
         let started = shard_context.clock.start();
-        let letters = VecDeque::new();
         Self {
             shard_context,
             shared,
@@ -122,7 +123,8 @@ impl Shard {
             router,
             events,
             commands,
-            letters,
+            operations: HashMap::new(),
+            ticket: 0,
             timer,
             armed: None,
             active: false,
@@ -311,12 +313,14 @@ impl Shard {
                     host.ended(key, outcome);
                 }
             }
-            Command::Letter { letter, input, tell } if self.cores.has(to) => {
-                self.letters.push_back((letter, tell));
-                self.cores.handle(to, input, now);
+            Command::Operate { operation, tell } if self.cores.has(to) => {
+                self.ticket += 1;
+                let ticket = self.ticket;
+                self.operations.insert(ticket, tell);
+                self.cores.handle(to, Input::Operate { ticket, operation }, now);
             }
             // The caller may have dropped its future.
-            Command::Letter { tell, .. } => drop(tell.send(Err(DeadLetterError::Unknown))),
+            Command::Operate { tell, .. } => drop(tell.send(Err(OperationError::Closed))),
             Command::Look(look) => look(&self.cores),
             #[cfg(feature = "testing")]
             Command::Release { claim, tell } => self.cores.release(to, (claim, tell), now),
@@ -366,16 +370,11 @@ impl Shard {
                 #[cfg(feature = "gateway")]
                 self.shared.endings.over(root);
             }
-            Output::Letter { letter, result } => {
-                let asked = self.letters.iter().position(|(other, _)| *other == letter);
-                match (asked.and_then(|at| self.letters.remove(at)), result) {
-                    // The caller may have dropped its future.
-                    (Some((_, tell)), result) => drop(tell.send(result)),
-                    // The letter was marked in the journal.
-                    (None, Err(error)) => tracing::warn!(%letter, %error, "a dead letter can't be redriven"),
-                    (None, Ok(())) => {}
-                }
+            Output::Operated { ticket, result } => {
+                // The caller may have dropped its future.
+                self.operations.remove(&ticket).into_iter().for_each(|tell| drop(tell.send(result.clone())));
             }
+            Output::NotRedriven { letter, error } => tracing::warn!(%letter, %error, "a dead letter can't be redriven"),
             Output::Core { to, message } => {
                 context.links.send(to, Command::Core(Input::Core(message)));
             }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[cfg(feature = "gateway")]
 use systole_core::core::Short;
 use systole_core::core::{
-    CallId, ClientId, CoreId, DeadLetterError, DeadLetterId, HandlerOutcome, Input, InvocationId, ListenerId, Settled,
+    CallId, ClientId, CoreId, HandlerOutcome, Input, InvocationId, ListenerId, Operation, OperationError, Settled,
     Start,
 };
 #[cfg(feature = "testing")]
@@ -50,8 +50,8 @@ pub(crate) enum Command {
     Finished { invocation: InvocationId, outcome: HandlerOutcome },
     /// A handler of this shard that runs on a thread of its own has ended.
     Unblocked { listener: ListenerId, key: HandlerKey, outcome: HandlerOutcome },
-    /// An input about a dead letter for its core; `tell` gets the result.
-    Letter { letter: DeadLetterId, input: Input, tell: oneshot::Sender<Result<(), DeadLetterError>> },
+    /// An operation for its core; `tell` gets the result.
+    Operate { operation: Operation, tell: oneshot::Sender<Result<(), OperationError>> },
     /// Runs a query on the cores of the shard.
     Look(Box<dyn FnOnce(&Cores) + Send>),
     /// Lets the core give its partitions up; `tell` gets them when nothing of them is left there.

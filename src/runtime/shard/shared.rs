@@ -1,10 +1,10 @@
 //! The state that the handle of an organism, its clients and its entrances share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use systole_core::core::{
-    Blueprint, ClientUse, Core, Counts, DeadLetterError, DeadLetterId, Directory, Exit, Gauge, Input,
+    Blueprint, ClientUse, Core, CoreId, Counts, Directory, Exit, Gauge, Operation, OperationError,
 };
 use systole_core::vocab::{Partition, ThreadId};
 use systole_xml::schema::Catalog;
@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) endings: Arc<Endings>,
     /// The partition of the next conversation.
     pub(crate) turn: AtomicU8,
+    /// Held while an operation is sent to all cores.
+    pub(crate) order: Mutex<()>,
 }
 
 impl Shared {
@@ -64,11 +66,26 @@ impl Shared {
         self.look_at(Cores::counts).await.into_iter().fold(Counts::default(), Counts::plus)
     }
 
-    /// Sends an input about a dead letter to the shard that keeps it.
-    pub(crate) async fn decide(&self, letter: DeadLetterId, input: Input) -> Result<(), DeadLetterError> {
+    /// Sends an operation to a core, and waits until it is as durable as the organism.
+    pub(crate) async fn operate(&self, core: CoreId, operation: Operation) -> Result<(), OperationError> {
         let (tell, told) = oneshot::channel();
-        self.links.send(letter.core(), Command::Letter { letter, input, tell });
-        told.await.unwrap_or(Err(DeadLetterError::Closed))
+        self.links.send(core, Command::Operate { operation, tell });
+        told.await.unwrap_or(Err(OperationError::Closed))
+    }
+
+    /// Sends an operation to all cores, to each before this returns and in the same order as others: all cores agree on the
+    /// last one, though its caller drops the results.
+    pub(crate) fn operate_everywhere(
+        &self,
+        operation: impl Fn() -> Operation,
+    ) -> Vec<oneshot::Receiver<Result<(), OperationError>>> {
+        let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let send = |core| {
+            let (tell, told) = oneshot::channel();
+            self.links.send(core, Command::Operate { operation: operation(), tell });
+            told
+        };
+        self.links.shards().map(send).collect()
     }
 
     /// Queries each core of the running shards.

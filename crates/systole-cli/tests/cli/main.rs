@@ -22,6 +22,8 @@ mod model;
 mod model_tls;
 mod new;
 #[cfg(feature = "gateway")]
+mod operate;
+#[cfg(feature = "gateway")]
 mod pages;
 mod people;
 mod pictures;

@@ -87,7 +87,7 @@ pub struct DeadLetters {
 
 impl DeadLetterId {
     /// The number of the letter in the journal, where there is one.
-    pub(super) fn number(self) -> Number {
+    pub fn number(self) -> Number {
         self.number
     }
 

@@ -53,6 +53,7 @@ impl Event {
             EventKind::Faulted { fault, .. } => fault.message.len(),
             EventKind::Injected { claimed, .. } => claimed.as_ref().map_or(0, String::len),
             EventKind::Forged { claimed, thread, .. } => [claimed, thread].into_iter().flatten().map(String::len).sum(),
+            EventKind::Operated { of, error, .. } => of.len() + error.as_ref().map_or(0, |error| error.len()),
             EventKind::LeftOut { why, .. } => why.len(),
             EventKind::Unattended { .. }
             | EventKind::Delivered { .. }
@@ -287,6 +288,18 @@ pub enum EventKind {
         /// The reason why it was undeliverable.
         reason: FaultCode,
     },
+    /// An operator acted. It belongs to no conversation.
+    Operated {
+        /// The operator.
+        by: Name,
+        /// The name of the act.
+        act: &'static str,
+        /// The conversation, the thread, the dead letter or the listener that it was about.
+        of: Arc<str>,
+        /// The reason why it had no effect.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<Arc<str>>,
+    },
     /// A listener keeps the thread of its shard without an await: nothing else runs there, and no timeout can stop it.
     Blocked {
         /// The listener.
@@ -334,6 +347,7 @@ impl EventKind {
             Self::Left { .. } => "left",
             Self::DeadLetter { .. } => "dead-letter",
             Self::LetterDropped { .. } => "dead-letter-dropped",
+            Self::Operated { .. } => "operated",
             Self::Blocked { .. } => "blocked",
             Self::Released { .. } => "released",
         }

@@ -245,6 +245,10 @@ pub(super) fn cancelled() -> Fault {
     Fault::new(FaultCode::Cancelled, "the organism stopped before the answer was there")
 }
 
+pub(super) fn cancelled_by_operator() -> Fault {
+    Fault::new(FaultCode::Cancelled, "an operator cancelled it")
+}
+
 pub(super) fn internal(why: &dyn std::fmt::Display) -> Fault {
     with_rule(Fault::new(FaultCode::Internal, "the pump has a bug: please report it"), why.to_string(), None, None)
 }

@@ -115,18 +115,12 @@ pub enum Input {
         /// The root of the conversation.
         root: ThreadId,
     },
-    /// An operator redrives a dead letter: it is judged from the start, as if its sender emitted it now, but
-    /// below a root of its own without an owner.
-    Redrive {
-        /// The dead letter.
-        letter: DeadLetterId,
-        /// The id of that root, given from outside.
-        root: ThreadId,
-    },
-    /// An operator discards a dead letter.
-    Discard {
-        /// The dead letter.
-        letter: DeadLetterId,
+    /// An operator acts. Each of these gets one [`Output::Operated`].
+    Operate {
+        /// The number of this operation, given from outside.
+        ticket: u64,
+        /// The operation.
+        operation: Operation,
     },
     /// A message of another core.
     Core(CoreMessage),
@@ -263,6 +257,60 @@ pub enum Input {
     Stop,
 }
 
+/// An act of an operator on a running organism.
+#[derive(Debug, Clone)]
+pub enum Operation {
+    /// Ends a thread with everything below it; its caller gets a `cancelled` fault. A root stands for its conversation: each
+    /// of its open calls ends so.
+    Cancel {
+        /// The conversation.
+        root: ThreadId,
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// Redrives a dead letter: it is judged from the start, as if its sender emitted it now, but below a root of its own
+    /// without an owner.
+    Redrive {
+        /// The dead letter.
+        letter: DeadLetterId,
+        /// The id of that root, given from outside.
+        root: ThreadId,
+    },
+    /// Discards a dead letter.
+    Discard {
+        /// The dead letter.
+        letter: DeadLetterId,
+    },
+    /// Pauses a listener: no handler of it starts or resumes. Its messages wait in their mailboxes, where deadlines count.
+    /// Handlers that run go on. All cores get this, since each may keep slots of the listener.
+    Pause {
+        /// The listener.
+        listener: ListenerId,
+    },
+    /// Resumes a paused listener. All cores get this.
+    Resume {
+        /// The listener.
+        listener: ListenerId,
+    },
+}
+
+/// The reason why an operation had no effect.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperationError {
+    /// The thread is not open.
+    #[error("{0} is no open thread: it has ended, or there never was one")]
+    NotOpen(ThreadId),
+    /// The dead letter stays where it is.
+    #[error(transparent)]
+    Letter(#[from] DeadLetterError),
+    /// The organism has ended.
+    #[error("the organism has closed")]
+    Closed,
+}
+
+crate::vocab::debug_is_display!(OperationError);
+
 /// Outputs of the core: requests to its runtime.
 #[derive(Debug)]
 pub enum Output {
@@ -296,12 +344,19 @@ pub enum Output {
         /// The root of the conversation.
         root: ThreadId,
     },
-    /// The result of [`Input::Redrive`] or [`Input::Discard`]. Each of them gets one.
-    Letter {
+    /// The result of [`Input::Operate`].
+    Operated {
+        /// The number of the operation.
+        ticket: u64,
+        /// The reason if it had no effect.
+        result: Result<(), OperationError>,
+    },
+    /// A dead letter that was marked in the journal to be redriven can't be.
+    NotRedriven {
         /// The dead letter.
         letter: DeadLetterId,
-        /// The reason if it had no effect.
-        result: Result<(), DeadLetterError>,
+        /// The reason.
+        error: DeadLetterError,
     },
     /// A conversation that its client left or cancelled is not open in this core, nor will be: it may
     /// never have been.

@@ -48,8 +48,8 @@ pub use exit::{Exit, ExitPlace};
 pub use gauge::{ClientUse, Gauge, Overloaded, Permit};
 pub use io::{
     Answer, Arrival, Attachment, Body, CallId, CoreId, CoreMessage, Egress, Emission, EmissionKind, Failure,
-    HandlerOutcome, Injected, Input, Join, JoinPosition, Message, Output, Place, Precedence, Remembered, Settled,
-    Start,
+    HandlerOutcome, Injected, Input, Join, JoinPosition, Message, Operation, OperationError, Output, Place, Precedence,
+    Remembered, Settled, Start,
 };
 pub use judge::Decoders;
 pub use key::{InvocationId, ThreadKey};
@@ -60,6 +60,7 @@ pub use prompt::listener_prompt;
 pub use read::read_label;
 pub use read::{ReadAnswer, ReadMessage, ReadPart, read_answer};
 pub use setup::CoreConfig;
+pub use slots::ListenerSlots;
 pub use steps::Core;
-pub use tree::{Holding, OpenThread, Snapshot};
+pub use tree::{Holding, OpenThread, Snapshot, ThreadState};
 pub use usage::{ModelAnswer, ModelFailure, Usage};

@@ -14,10 +14,11 @@ use std::collections::VecDeque;
 
 use foldhash::HashMap;
 
-use super::blueprint::Principal;
+use super::blueprint::{ListenerId, Principal};
 use super::io::{CoreId, Precedence};
 use super::key::ThreadKey;
 use super::rounds::Rounds;
+use crate::vocab::Time;
 
 /// A thread somewhere in the organism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,12 +30,29 @@ pub(super) struct Waiter {
     pub principal: Principal,
 }
 
+/// The use of a listener's slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListenerSlots {
+    /// The listener.
+    pub listener: ListenerId,
+    /// Slots in use: handlers that run.
+    pub running: u32,
+    /// Threads that wait for a slot.
+    pub waiting: usize,
+    /// States whether the listener rests after failures.
+    pub rests: bool,
+    /// Time since which an operator has it paused.
+    pub paused: Option<Time>,
+}
+
 /// The slots of one listener, kept in its home core.
 #[derive(Debug)]
 pub(super) struct Slots {
     free: u32,
     /// States whether the listener rests: no thread gets a slot, neither to start a handler nor to resume one.
     pub rests: bool,
+    /// Time since which an operator has the listener paused, with the same effect.
+    pub paused: Option<Time>,
     /// Slots that were given without being free.
     owed: u32,
     /// Threads whose handlers had begun before a crash, in the order in which they had.
@@ -65,6 +83,7 @@ impl Slots {
         Self {
             free: concurrency,
             rests: false,
+            paused: None,
             owed: 0,
             begun: VecDeque::new(),
             queue: Rounds::default(),
@@ -73,6 +92,20 @@ impl Slots {
             standing: 0,
             issued: 0,
         }
+    }
+
+    fn gives(&self) -> bool {
+        !self.rests && self.paused.is_none()
+    }
+
+    /// Returns whether threads wait only because the listener rests or is paused.
+    pub(super) fn holds_back(&self) -> bool {
+        !self.gives() && !self.waiting.is_empty()
+    }
+
+    /// The slots that are free, and the threads that wait for one.
+    pub(super) fn figures(&self) -> (u32, usize) {
+        (self.free, self.waiting.len())
     }
 
     /// Takes a free slot, or stands in line. A thread that had a slot before the start has it again.
@@ -84,7 +117,7 @@ impl Slots {
             }
             return true;
         }
-        if self.free > 0 && !self.rests {
+        if self.free > 0 && self.gives() {
             self.free -= 1;
             return true;
         }
@@ -117,7 +150,7 @@ impl Slots {
 
     /// Gives a free slot to the thread that is first in line, if there are both.
     pub(super) fn grant(&mut self) -> Option<Place> {
-        if self.free == 0 || self.rests {
+        if self.free == 0 || !self.gives() {
             return None;
         }
         let next = self.next()?;

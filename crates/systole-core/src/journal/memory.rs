@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail};
 use super::{BudgetRecord, EgressRecord, LetterRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord};
 use super::{
-    FanId, FanOutcome, FanRecord, Journal, JournalError, MessageRecord, Number, Op, OrdinalRecord, Owner, Recovered,
-    Step, ThreadRecord, epoch_of,
+    FanId, FanOutcome, FanRecord, Journal, JournalError, MessageRecord, Number, Op, OrdinalRecord, Owner, PausedRecord,
+    Recovered, Step, ThreadRecord, epoch_of,
 };
-use crate::vocab::{Name, TaskId};
+use crate::vocab::{Name, TaskId, Time};
 
 /// A journal in memory, which survives the core that wrote it, and nothing else: the duties of a store, without a file.
 ///
@@ -35,6 +35,7 @@ pub struct MemoryJournal {
     last_mail: Number,
     agents: BTreeMap<Name, AgentRecord>,
     addressees: BTreeMap<Name, AddresseeRecord>,
+    paused: BTreeMap<Name, Time>,
 }
 
 impl MemoryJournal {
@@ -167,6 +168,12 @@ impl MemoryJournal {
             Op::Addressee(addressee) => {
                 self.addressees.insert(addressee.mailbox.clone(), addressee.clone());
             }
+            Op::Paused { listener, since: Some(since) } => {
+                self.paused.insert(listener.clone(), *since);
+            }
+            Op::Paused { listener, since: None } => {
+                self.paused.remove(listener);
+            }
             // A start takes up no submission.
             Op::Submitted(_) => {}
         }
@@ -247,6 +254,7 @@ impl Journal for MemoryJournal {
             last_mail: self.last_mail,
             agents: self.agents.values().cloned().collect(),
             addressees: self.addressees.values().cloned().collect(),
+            paused: self.paused.iter().map(paused).collect(),
         })
     }
 
@@ -258,6 +266,10 @@ impl Journal for MemoryJournal {
 
 fn ordinal(((parent, listener), last): (&(Number, Name), &u32)) -> OrdinalRecord {
     OrdinalRecord { parent: *parent, listener: listener.clone(), last: *last }
+}
+
+fn paused((listener, since): (&Name, &Time)) -> PausedRecord {
+    PausedRecord { listener: listener.clone(), since: *since }
 }
 
 fn open_mail((mail, status): &(MailRecord, MailStatus)) -> OpenMail {

@@ -25,8 +25,8 @@ pub use memory::MemoryJournal;
 pub use record::{
     AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord, LAST_EPOCH,
     LetterPlace, LetterRecord, Link, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, Owner,
-    Recovered, RememberedRecord, ReplyTo, RequestRecord, Seen, SettledRecord, StateRecord, Step, TaskRecord,
-    ThreadRecord, epoch_of, numbers_after,
+    PausedRecord, Recovered, RememberedRecord, ReplyTo, RequestRecord, Seen, SettledRecord, StateRecord, Step,
+    TaskRecord, ThreadRecord, epoch_of, numbers_after,
 };
 
 use crate::vocab::{Partitions, Time};

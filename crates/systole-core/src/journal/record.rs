@@ -222,6 +222,13 @@ pub enum Op {
     Addressee(AddresseeRecord),
     /// A client submitted a message.
     Submitted(SubmissionRecord),
+    /// An operator paused a listener, or resumed it.
+    Paused {
+        /// The listener.
+        listener: Name,
+        /// Time since which it is paused; none if it is resumed.
+        since: Option<Time>,
+    },
 }
 
 impl Op {
@@ -647,6 +654,15 @@ pub struct TaskRecord {
     pub body: Arc<str>,
 }
 
+/// A listener that an operator has paused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PausedRecord {
+    /// The listener.
+    pub listener: Name,
+    /// Time since which it is paused.
+    pub since: Time,
+}
+
 /// The state of a listener, kept with its inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateRecord {
@@ -699,4 +715,6 @@ pub struct Recovered {
     pub agents: Vec<AgentRecord>,
     /// Addressees of remote listeners, in order of mailbox.
     pub addressees: Vec<AddresseeRecord>,
+    /// Listeners that an operator has paused, in order of name.
+    pub paused: Vec<PausedRecord>,
 }

@@ -11,7 +11,8 @@ impl Recovered {
     #[must_use]
     pub fn split(self, cores: &[Partitions]) -> Vec<Self> {
         let Self { key, epoch, crashed, .. } = self;
-        let empty = Self { key, epoch, crashed, ..Self::default() };
+        // Each core may keep slots of any listener.
+        let empty = Self { key, epoch, crashed, paused: self.paused, ..Self::default() };
         let mut parts: Vec<Self> = cores.iter().map(|_| empty.clone()).collect();
         let owner = |partition| cores.iter().position(|core| core.contains(partition));
         let owners: Vec<Option<usize>> = Partition::all().map(owner).collect();

@@ -9,7 +9,12 @@ use crate::vocab::{MessageId, Time};
 impl Mailboxes {
     /// Returns whether an operator has a listener paused.
     pub fn is_paused(&self, name: &Name) -> bool {
-        self.boxes.get(name).is_some_and(|mailbox| mailbox.paused.is_some())
+        self.paused_since(name).is_some()
+    }
+
+    /// Returns the time since which an operator has a listener paused.
+    pub fn paused_since(&self, name: &Name) -> Option<Time> {
+        self.boxes.get(name)?.paused
     }
 
     /// Last registration of a listener.

@@ -24,6 +24,8 @@ enum Op {
     Leave { conversation: u8 },
     Cancel { conversation: u8 },
     Rest { listener: u8, rests: bool },
+    Pause { listener: u8, pause: bool },
+    CancelThread { thread: u8 },
     Redrive { shard: u8, letter: u8 },
     Discard { shard: u8, letter: u8 },
     Drain,
@@ -43,6 +45,8 @@ fn ops() -> impl Strategy<Value = Op> {
         1 => any::<u8>().prop_map(|conversation| Op::Leave { conversation }),
         1 => any::<u8>().prop_map(|conversation| Op::Cancel { conversation }),
         2 => (any::<u8>(), any::<bool>()).prop_map(|(listener, rests)| Op::Rest { listener, rests }),
+        2 => (any::<u8>(), any::<bool>()).prop_map(|(listener, pause)| Op::Pause { listener, pause }),
+        2 => any::<u8>().prop_map(|thread| Op::CancelThread { thread }),
         5 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Redrive { shard, letter }),
         1 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Discard { shard, letter }),
         1 => Just(Op::Drain),
@@ -139,22 +143,36 @@ impl Chaos {
                 let listener = self.world.listener_id(&format!("l{listener}"));
                 self.everywhere(|| Input::ListenerRests { listener, rests: *rests });
             }
+            Op::Pause { listener, pause } => {
+                let listener = usize::from(*listener) % self.plan.count();
+                let listener = self.world.listener_id(&format!("l{listener}"));
+                self.everywhere(|| {
+                    operate(if *pause { Operation::Pause { listener } } else { Operation::Resume { listener } })
+                });
+            }
+            Op::CancelThread { thread } => {
+                let threads: Vec<_> = self.world.cores.iter().flat_map(|core| core.snapshot().threads).collect();
+                if let Some(thread) = threads.get(usize::from(*thread) % threads.len().max(1)) {
+                    let (root, thread) = (thread.root, thread.id);
+                    self.everywhere(|| operate(Operation::Cancel { root, thread }));
+                }
+            }
             Op::Redrive { shard, letter } => {
                 let root = self.world.fresh_root();
-                self.letter(*shard, *letter, |letter| Input::Redrive { letter, root });
+                self.letter(*shard, *letter, |letter| Operation::Redrive { letter, root });
             }
-            Op::Discard { shard, letter } => self.letter(*shard, *letter, |letter| Input::Discard { letter }),
+            Op::Discard { shard, letter } => self.letter(*shard, *letter, |letter| Operation::Discard { letter }),
             Op::Drain => self.everywhere(|| Input::Drain),
         }
         self.look();
         self.world.check_books();
     }
 
-    fn letter(&mut self, shard: u8, letter: u8, input: impl FnOnce(DeadLetterId) -> Input) {
+    fn letter(&mut self, shard: u8, letter: u8, of: impl FnOnce(DeadLetterId) -> Operation) {
         let shard = usize::from(shard) % self.world.cores.len();
         let letters: Vec<_> = self.world.cores[shard].dead_letters().iter().map(|letter| letter.id).collect();
         if !letters.is_empty() {
-            self.world.handle(shard, input(letters[usize::from(letter) % letters.len()]));
+            self.world.handle(shard, operate(of(letters[usize::from(letter) % letters.len()])));
         }
     }
 
@@ -284,6 +302,7 @@ impl Chaos {
     fn finish(mut self) {
         for listener in 0..self.plan.count() {
             self.event(&Op::Rest { listener: listener as u8, rests: false });
+            self.event(&Op::Pause { listener: listener as u8, pause: false });
         }
         self.world.slow_links = false;
         self.world.run();
@@ -315,6 +334,10 @@ impl Chaos {
             assert!(count == 1 || !everybody_answers || !self.cancelled.is_empty(), "request {n} got no answer");
         }
     }
+}
+
+fn operate(operation: Operation) -> Input {
+    Input::Operate { ticket: 0, operation }
 }
 
 proptest! {

@@ -60,7 +60,7 @@ fn its_handler_has_a_timeout_and_its_silence_just_ends_it() {
     let mut world = superseded(call("ping", 7));
     let letter = world.last_letter(0);
     assert_eq!(world.redrive(letter), Ok(()));
-    assert_eq!(world.redrive(letter), Err(DeadLetterError::Unknown), "it is queued once");
+    assert_eq!(world.redrive(letter), Err(DeadLetterError::Unknown.into()), "it is queued once");
     world.sleep(secs(30));
     assert_eq!(world.dead(), ["!timeout"]);
     let mut world = superseded(call("ping", 7));
@@ -79,7 +79,7 @@ fn what_is_refused_again_is_a_dead_letter_again() {
     assert_eq!((world.dead(), world.said()), (vec!["job 1".to_owned()], vec![]), "alice has had her answer");
     let second = world.last_letter(0);
     assert!(second > first, "under a new number");
-    assert_eq!(world.redrive(first), Err(DeadLetterError::Unknown));
+    assert_eq!(world.redrive(first), Err(DeadLetterError::Unknown.into()));
     assert_eq!(world.counts().redriven, 1);
 }
 
@@ -95,7 +95,10 @@ fn what_its_sender_may_not_call_stays_where_it_is_and_the_operator_is_told_why()
     assert_eq!(world.last_letter(0), told);
     // A question to the core can't be redriven either.
     world.send("alice", letter_xml(&format!("<close-thread xmlns=\"{}\"/>", systole_core::vocab::ns::META)));
-    assert!(matches!(world.redrive(world.last_letter(0)), Err(DeadLetterError::NotACall { .. })));
+    assert!(matches!(
+        world.redrive(world.last_letter(0)),
+        Err(OperationError::Letter(DeadLetterError::NotACall { .. }))
+    ));
     assert_eq!(world.dead(), ["told 2", "close-thread"]);
     assert_eq!(world.counts().redriven, 0);
 }
@@ -108,10 +111,10 @@ fn a_letter_stays_where_it_is_while_there_is_no_room_for_it() {
     world.send("alice", letter("ask", 1));
     world.finish(world.invocation("boss"), vec![reply("told", 1), call("ping", 7)]);
     let full = world.gauge.count(0);
-    assert!(matches!(world.redrive(world.last_letter(0)), Err(DeadLetterError::Overloaded(_))));
+    assert!(matches!(world.redrive(world.last_letter(0)), Err(OperationError::Letter(DeadLetterError::Overloaded(_)))));
     drop(full);
     world.tell(|| Input::Drain);
-    assert_eq!(world.redrive(world.last_letter(0)), Err(DeadLetterError::Closed));
+    assert_eq!(world.redrive(world.last_letter(0)), Err(DeadLetterError::Closed.into()));
     assert_eq!(world.dead(), ["ping 7"]);
 }
 
@@ -126,12 +129,12 @@ fn a_fault_and_what_could_not_be_read_hold_nothing_to_send() {
     world.run();
     world.fail(world.invocation("a"), "no");
     let fault = world.last_letter(0);
-    assert_eq!(world.redrive(fault), Err(DeadLetterError::NoPayload));
+    assert_eq!(world.redrive(fault), Err(DeadLetterError::NoPayload.into()));
     assert_eq!(world.dead(), ["!failed"]);
-    for expected in [Ok(()), Err(DeadLetterError::Unknown)] {
-        world.handle(0, Input::Discard { letter: fault });
+    for expected in [Ok(()), Err(DeadLetterError::Unknown.into())] {
+        world.handle(0, Input::Operate { ticket: 0, operation: Operation::Discard { letter: fault } });
         world.run();
-        assert_eq!(world.letters.pop(), Some(expected));
+        assert_eq!(world.operated.pop(), Some(expected));
     }
     assert_eq!(world.dead(), [""; 0]);
 }
@@ -140,7 +143,7 @@ fn a_fault_and_what_could_not_be_read_hold_nothing_to_send() {
 fn a_stop_buries_what_was_queued_again() {
     let mut world = superseded(call("ping", 7));
     let (letter, root) = (world.last_letter(0), world.fresh_root());
-    world.handle(0, Input::Redrive { letter, root });
+    world.handle(0, Input::Operate { ticket: 0, operation: Operation::Redrive { letter, root } });
     world.handle(0, Input::Stop);
     world.run();
     assert_eq!((world.dead(), world.paths()), (vec!["ping 7".to_owned()], vec![]));

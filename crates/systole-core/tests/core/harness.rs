@@ -83,8 +83,8 @@ pub(crate) struct World {
     pub(crate) closed: Vec<ThreadId>,
     /// Conversations that were left or given up, and are not open.
     pub(crate) gone: Vec<ThreadId>,
-    /// The outcomes of redriven and discarded dead letters.
-    pub(crate) letters: Vec<Result<(), DeadLetterError>>,
+    /// The outcomes of acts of operators.
+    pub(crate) operated: Vec<Result<(), OperationError>>,
     /// The results of reservations.
     pub(crate) reserved: Vec<Result<(), Box<Short>>>,
     pub(crate) noted: usize,
@@ -179,7 +179,7 @@ impl Setup {
             egress: Vec::new(),
             closed: Vec::new(),
             gone: Vec::new(),
-            letters: Vec::new(),
+            operated: Vec::new(),
             reserved: Vec::new(),
             noted: 0,
             discarded: 0,
@@ -348,7 +348,7 @@ impl World {
     }
 
     pub(crate) fn handle(&mut self, shard: usize, input: Input) {
-        if let Input::Discard { letter } = &input {
+        if let Input::Operate { operation: Operation::Discard { letter }, .. } = &input {
             self.discarded += u64::from(self.cores[shard].dead_letters().get(*letter).is_some());
         }
         self.cores[shard].handle(input, self.now);
@@ -436,7 +436,8 @@ impl World {
             Output::Egress { egress, .. } => self.egress.push(egress),
             Output::Closed { root, .. } => self.closed.push(root),
             Output::Gone { root } => self.gone.push(root),
-            Output::Letter { result, .. } => self.letters.push(result),
+            Output::Operated { result, .. } => self.operated.push(result),
+            Output::NotRedriven { letter, error } => panic!("{letter}: {error}"),
             Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Event(event) => self.events.push(event),
             Output::Reserved { result, .. } => self.reserved.push(result),
@@ -626,11 +627,14 @@ impl World {
     }
 
     /// Redrives a dead letter and lets everything run; returns the outcome.
-    pub(crate) fn redrive(&mut self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+    pub(crate) fn redrive(&mut self, letter: DeadLetterId) -> Result<(), OperationError> {
         let root = self.fresh_root();
-        self.handle(usize::from(letter.core().0), Input::Redrive { letter, root });
+        self.handle(
+            usize::from(letter.core().0),
+            Input::Operate { ticket: 0, operation: Operation::Redrive { letter, root } },
+        );
         self.run();
-        self.letters.pop().expect("it is answered")
+        self.operated.pop().expect("it is answered")
     }
 
     /// Checks that no message is lost and none is doubled.

@@ -19,6 +19,7 @@ mod greedy;
 mod limits;
 mod loops;
 mod meta;
+mod operate;
 mod protocol;
 mod raw;
 mod responses;

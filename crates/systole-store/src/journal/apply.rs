@@ -3,7 +3,8 @@
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, Row as SqlRow, params_from_iter};
 use systole_core::journal::{
-    BudgetRecord, EgressRecord, FanOutcome, MessageRecord, NoteRecord, Number, Op, RememberedRecord, Step, ThreadRecord,
+    BudgetRecord, EgressRecord, FanOutcome, MessageRecord, NoteRecord, Number, Op, PausedRecord, RememberedRecord,
+    Step, ThreadRecord,
 };
 use systole_core::vocab::ThreadId;
 use uuid::Uuid;
@@ -181,6 +182,11 @@ impl<'a> Apply<'a> {
             Op::State(state) => {
                 self.take("DELETE FROM state WHERE listener = ?1 RETURNING sum", [state.listener.as_str()])?;
                 self.insert(state)
+            }
+            Op::Paused { listener, since } => {
+                self.take("DELETE FROM paused WHERE listener = ?1 RETURNING sum", [listener.as_str()])?;
+                let paused = since.map(|since| PausedRecord { listener: listener.clone(), since });
+                paused.map_or(Ok(()), |paused| self.insert(&paused))
             }
             Op::Mail(mail, status) => self.mail(mail, status),
             Op::MailStatus { seq, status } => self.mail_status(*seq, status),

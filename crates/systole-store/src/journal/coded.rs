@@ -101,6 +101,7 @@ coded! {
         32: Addressee(addressee);
         33: Submitted(submission);
         34: ForgetBetween { thread, after, before };
+        35: Paused { listener, since };
     }
     struct ThreadRecord {
         number, id, parent, root, owner, ordinal, depth, opened_by, reply_to, deadline, own_deadline, spawned, left,
@@ -325,6 +326,7 @@ mod tests {
             remember(u32::MAX, Link::Answers(2)),
             Op::ForgetBetween { thread: 1, after: 2, before: Number::MAX },
             Op::Addressee(AddresseeRecord { mailbox: Name::core(), person: None }),
+            Op::Paused { listener: Name::core(), since: Some(Time::MAX) },
         ];
         Step { ops, at: Time::from_nanos(1) }
     }

@@ -2,8 +2,8 @@
 
 use rusqlite::types::ToSqlOutput;
 use systole_core::journal::{
-    BodyRecord, EgressRecord, LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Owner, RememberedRecord,
-    StateRecord, TaskRecord, ThreadRecord,
+    BodyRecord, EgressRecord, LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Owner, PausedRecord,
+    RememberedRecord, StateRecord, TaskRecord, ThreadRecord,
 };
 use systole_core::vocab::{MessageId, Partition, TaskId, ThreadId, Time};
 use uuid::Uuid;
@@ -318,6 +318,19 @@ impl Record for StateRecord {
 
     fn read(cells: &mut Cells<'_>) -> Option<Self> {
         Some(Self { listener: cells.name()?, blob: cells.bytes()? })
+    }
+}
+
+impl Record for PausedRecord {
+    statements!("paused", "0", "NULL", "listener, since", "?, ?");
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        cell(text(self.listener.as_str().as_bytes()))?;
+        cell(time(self.since))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self { listener: cells.name()?, since: Time::from_nanos(cells.number()?) })
     }
 }
 

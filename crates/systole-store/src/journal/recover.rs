@@ -49,6 +49,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, FilePro
         last_mail,
         agents: open.rows("ORDER BY name")?,
         addressees: open.rows("ORDER BY mailbox")?,
+        paused: open.rows("ORDER BY listener")?,
     };
     open.each("WHERE ended IS NULL", |_: SubmissionRecord| ())?;
     if open.total != meta.total {

@@ -105,6 +105,10 @@ CREATE TABLE task (
 CREATE TABLE state (
     listener TEXT PRIMARY KEY, blob BLOB NOT NULL, sum INTEGER NOT NULL, at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+-- Listeners that an operator has paused.
+CREATE TABLE paused (
+    listener TEXT PRIMARY KEY, since INTEGER NOT NULL, sum INTEGER NOT NULL, at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- The mailboxes of remote listeners. A message never changes, its status does: a lease does not write the envelope again.
 -- A row of `mail` ends when its status does. `due` is empty while a reader holds the message without a time limit.

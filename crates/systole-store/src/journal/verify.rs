@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Params, Row, params_from_iter};
 use systole_core::journal::{
     AddresseeRecord, AgentRecord, BudgetRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord,
-    RememberedRecord, StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
+    PausedRecord, RememberedRecord, StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 
 use super::batch::{BatchRow, Batches};
@@ -121,6 +121,7 @@ impl Check<'_> {
         self.rows::<Redrive>()?;
         self.rows::<TaskRecord>()?;
         self.rows::<StateRecord>()?;
+        self.rows::<PausedRecord>()?;
         self.rows::<MailRecord>()?;
         self.rows::<StatusRow>()?;
         self.rows::<Gone>()?;

@@ -40,8 +40,8 @@ use crate::core::records::{join_of, stored};
 use crate::core::tree::{Child, FanOut, FanOutKind, Owner, Thread, WaitsFor};
 use crate::journal::{
     AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterPlace, LetterRecord,
-    Link, MailState, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, Recovered, RememberedRecord,
-    SettledRecord, ThreadRecord,
+    Link, MailState, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, PausedRecord, Recovered,
+    RememberedRecord, SettledRecord, ThreadRecord,
 };
 use crate::protocol::{Boot, refused_qname};
 use crate::vocab::{Fault, MessageId, Name, Partition, ThreadId, Time};
@@ -114,9 +114,16 @@ impl Core {
             letters,
             redrive,
             mail,
+            paused,
             ..
         } = recovered;
         let mut recovery = Recovery::default();
+        for PausedRecord { listener, since } in paused {
+            // A listener that is no longer registered has nothing to pause.
+            if let Some(Party::Listener(listener)) = self.setup.blueprint.party(listener.as_str()) {
+                self.listener_paused(listener, Some(since));
+            }
+        }
         for letter in letters {
             self.recover_letter(letter);
         }
@@ -484,22 +491,19 @@ impl Core {
         self.budgets.open(key, record, above, None);
     }
 
-    /// Puts a dead letter on the entrance queue.
-    pub(super) fn redrive(&mut self, letter: DeadLetterId, root: ThreadId) {
-        let result = self.put_back(letter, root);
-        self.step.out.emit(Output::Letter { letter, result });
-    }
-
     /// Puts a dead letter on the entrance queue that was marked in the journal. One that can't be redriven loses its mark.
     pub(super) fn redrive_marked(&mut self, letter: DeadLetterId, root: ThreadId) {
-        let result = self.put_back(letter, root);
+        let result = self.redrive(letter, root);
         if let Err(DeadLetterError::NotACall { .. } | DeadLetterError::NoPayload) = result {
             self.step.out.write(|| Op::Unmark { letter: letter.number() });
         }
-        self.step.out.emit(Output::Letter { letter, result });
+        if let Err(error) = result {
+            self.step.out.emit(Output::NotRedriven { letter, error });
+        }
     }
 
-    fn put_back(&mut self, id: DeadLetterId, root: ThreadId) -> Result<(), DeadLetterError> {
+    /// Puts a dead letter on the entrance queue.
+    pub(super) fn redrive(&mut self, id: DeadLetterId, root: ThreadId) -> Result<(), DeadLetterError> {
         let letter = self.tree.dead.get(id).ok_or(DeadLetterError::Unknown)?;
         let payload = letter.payload.clone().filter(|payload| *payload.root() != refused_qname());
         let payload = payload.ok_or(DeadLetterError::NoPayload)?;
@@ -596,12 +600,10 @@ impl Core {
     }
 
     /// Forgets a dead letter.
-    pub(super) fn discard_letter(&mut self, letter: DeadLetterId) {
-        let result = self.tree.dead.take(letter).map(drop).ok_or(DeadLetterError::Unknown);
-        if result.is_ok() {
-            self.step.out.write(|| Op::LetterGone { letter: letter.number() });
-        }
-        self.step.out.emit(Output::Letter { letter, result });
+    pub(super) fn discard_letter(&mut self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+        self.tree.dead.take(letter).ok_or(DeadLetterError::Unknown)?;
+        self.step.out.write(|| Op::LetterGone { letter: letter.number() });
+        Ok(())
     }
 
     /// Stops endless work: pending continues and boot handlers, except those that the next start takes up.

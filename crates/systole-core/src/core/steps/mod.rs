@@ -1,6 +1,6 @@
 //! The steps of the core: the flows of messages over its data, each in one file, in the order of a message's life. A message
 //! comes in at [`enter`], has its turn in [`turn`], is responded to in [`respond`], and answered in [`answer`]; [`calls`] has
-//! the groups of calls that handlers await, [`life`] the start and the end.
+//! the groups of calls that handlers await, [`life`] the start and the end, [`operate`] the acts of operators.
 //!
 //! A step is one input, one timer, one item of the entrance queue or one turn. It ends by [`Core::end_step`]: the threads that it
 //! touched are settled, the books are checked, and the operations of the step go out to be written.
@@ -9,15 +9,18 @@ mod answer;
 mod calls;
 mod enter;
 mod life;
+mod operate;
 mod respond;
 mod turn;
 
 use std::rc::Rc;
 
 use self::turn::{Turns, Want};
+use super::blueprint::ListenerId;
 use super::books::{Books, Counts};
 use super::budgets::{Budgets, OpenBudget};
 use super::clock::Clock;
+use super::contract::Contract;
 use super::dead_letters::DeadLetters;
 use super::entrance::{Entrance, Item, Phase};
 use super::event::{EventKind, shown};
@@ -26,8 +29,8 @@ use super::io::{CoreMessage, Input, Output};
 use super::judge::Payloads;
 use super::outputs::Outputs;
 use super::setup::{CoreConfig, Setup, StepContext};
-use super::slots::Waiter;
-use super::tree::{Holding, OpenThread, Snapshot, Thread, Tree};
+use super::slots::{ListenerSlots, Slots, Waiter};
+use super::tree::{Holding, OpenThread, Snapshot, Thread, ThreadState, Tree, Turn};
 use crate::journal::{Op, numbers_after};
 use crate::vocab::Time;
 
@@ -139,8 +142,7 @@ impl Core {
             Input::Attempted { invocation, attempts } => self.attempted(invocation, attempts),
             Input::Said { invocation, text } => self.said(invocation, text),
             Input::Reserve { invocation, amounts, is_last } => self.reserve(invocation, amounts, is_last),
-            Input::Redrive { letter, root } => self.redrive(letter, root),
-            Input::Discard { letter } => self.discard_letter(letter),
+            Input::Operate { ticket, operation } => self.operate(ticket, operation),
             Input::Drain => self.drain(),
             Input::Stop => self.stop(),
         }
@@ -207,7 +209,9 @@ impl Core {
         let waits = |one: &Invocation| {
             !one.is_running() || !self.invocations.is_work(one) || unattended.contains(&one.listener)
         };
-        !unattended.is_empty() && self.invocations.all.values().all(waits)
+        // Threads that wait for a listener which rests or is paused go on without people.
+        let held = self.turns.slots.iter().any(Slots::holds_back);
+        !unattended.is_empty() && !held && self.invocations.all.values().all(waits)
     }
 
     /// The fate of all messages so far.
@@ -230,9 +234,28 @@ impl Core {
         let describe = |key| {
             let thread = &self.tree[key];
             let (root, path) = (self.tree[thread.root].id, self.tree.path(key));
-            OpenThread { root, id: thread.id, path, queued: thread.mailbox.len() }
+            let parent = thread.parent.map(|parent| self.tree[parent].id);
+            let state = match thread.invocation.and_then(|id| self.invocations.all.get(id)) {
+                Some(invocation) if invocation.is_running() => ThreadState::Running,
+                Some(_) => ThreadState::Awaiting,
+                None if thread.turn == Turn::None => ThreadState::Waiting,
+                None => ThreadState::Queued,
+            };
+            OpenThread { root, id: thread.id, path, parent, queued: thread.mailbox.len(), state }
         };
         Snapshot { threads: self.tree.in_order(|_| true).into_iter().map(describe).collect() }
+    }
+
+    /// The slots of each listener that this core keeps, in order of listener.
+    pub fn listener_slots(&self) -> Vec<ListenerSlots> {
+        let own = self.setup.blueprint.listeners().filter(|(id, _)| self.home(*id) == self.setup.core);
+        let figures = |(listener, contract): (ListenerId, &Contract)| {
+            let slots = &self.turns.slots[listener.0 as usize];
+            let (free, waiting) = slots.figures();
+            let running = contract.concurrency.saturating_sub(free);
+            ListenerSlots { listener, running, waiting, rests: slots.rests, paused: slots.paused }
+        };
+        own.map(figures).collect()
     }
 
     /// The amounts that each open conversation holds, in no order.

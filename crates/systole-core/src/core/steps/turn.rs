@@ -87,6 +87,12 @@ struct Head {
     attempts: u8,
 }
 
+impl Turns {
+    pub(super) fn is_paused(&self, listener: ListenerId) -> bool {
+        self.slots.get(listener.0 as usize).is_some_and(|slots| slots.paused.is_some())
+    }
+}
+
 impl Core {
     /// Lets a thread that has something to do wait for its turn.
     pub(super) fn make_ready(&mut self, key: ThreadKey) {
@@ -129,7 +135,7 @@ impl Core {
     }
 
     /// The core that keeps the slots of a listener.
-    fn home(&self, listener: ListenerId) -> CoreId {
+    pub(super) fn home(&self, listener: ListenerId) -> CoreId {
         if self.setup.blueprint[listener].stateless {
             return self.setup.core;
         }
@@ -681,6 +687,15 @@ impl Core {
         let mut wants = self.turns.gathering.take().map_or(Vec::new(), |gathering| gathering.wants);
         wants.sort_by_key(|want| want.at);
         wants.into_iter().for_each(|want| self.slot_wanted(want));
+    }
+
+    /// An operator has paused a listener, or resumed it.
+    pub(super) fn listener_paused(&mut self, listener: ListenerId, since: Option<Time>) {
+        let Some(slots) = self.turns.slots.get_mut(listener.0 as usize) else { return };
+        slots.paused = since;
+        if self.entrance.phase != Phase::Stopped {
+            self.grant_free_slots(listener);
+        }
     }
 
     /// A listener rests, or is back: then those that wait get the slots that are free.

@@ -19,6 +19,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use slotmap::SlotMap;
 
 use crate::core::blueprint::{ClientId, ListenerId, Principal};
@@ -237,8 +239,26 @@ pub struct OpenThread {
     pub id: ThreadId,
     /// The listeners from the root to it.
     pub path: ThreadPath,
+    /// The thread above it; none for a root.
+    pub parent: Option<ThreadId>,
     /// Messages in its mailbox.
     pub queued: usize,
+    /// What it does.
+    pub state: ThreadState,
+}
+
+/// What an open thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThreadState {
+    /// Its handler runs.
+    Running,
+    /// Its handler has been called, and waits for answers to its calls.
+    Awaiting,
+    /// A message is in its mailbox, and waits for a slot of its listener or for its turn.
+    Queued,
+    /// It waits for answers, for messages, or for a time.
+    Waiting,
 }
 
 /// The amounts that a conversation holds at one moment.

@@ -64,8 +64,19 @@ pub(crate) struct Simulation {
 }
 
 /// The kinds of inputs that each run of many histories must hold.
-pub(crate) const KINDS: [&str; 9] =
-    ["core", "stray", "left", "cancel", "redrive", "discard", "drain", "unwritable", "rest"];
+pub(crate) const KINDS: [&str; 11] = [
+    "core",
+    "stray",
+    "left",
+    "cancel",
+    "redrive",
+    "discard",
+    "drain",
+    "unwritable",
+    "rest",
+    "pause",
+    "operator's cancel",
+];
 
 /// The place of an input in [`KINDS`].
 fn kind(input: &Input) -> Option<usize> {
@@ -74,8 +85,10 @@ fn kind(input: &Input) -> Option<usize> {
         Input::Stray(_) => 1,
         Input::Left { .. } => 2,
         Input::Cancel { .. } => 3,
-        Input::Redrive { .. } => 4,
-        Input::Discard { .. } => 5,
+        Input::Operate { operation: Operation::Redrive { .. }, .. } => 4,
+        Input::Operate { operation: Operation::Discard { .. }, .. } => 5,
+        Input::Operate { operation: Operation::Pause { .. } | Operation::Resume { .. }, .. } => 9,
+        Input::Operate { operation: Operation::Cancel { .. }, .. } => 10,
         Input::Drain => 6,
         Input::Unwritable => 7,
         Input::ListenerRests { .. } => 8,
@@ -164,7 +177,9 @@ impl Simulation {
             47 if self.random.once_in(4) => self.everywhere(|| Input::Drain),
             48 | 49 => self.release(),
             50 => self.adopt(),
-            51 | 52 => self.rest(),
+            51 => self.rest(),
+            52 if self.random.once_in(3) => self.cancel_thread(),
+            52 => self.pause(),
             _ => {}
         }
     }
@@ -240,7 +255,13 @@ impl Simulation {
         let (shard, letter) = letters[self.random.below(letters.len())];
         let (root, redrive) = (self.fresh_root(), !self.random.once_in(3));
         self.say(|| format!("letter {letter}: redrive {redrive}"));
-        self.input(shard, if redrive { Input::Redrive { letter, root } } else { Input::Discard { letter } });
+        self.input(
+            shard,
+            Input::Operate {
+                ticket: 0,
+                operation: if redrive { Operation::Redrive { letter, root } } else { Operation::Discard { letter } },
+            },
+        );
         true
     }
 
@@ -249,6 +270,26 @@ impl Simulation {
         let (listener, rests) = (ListenerId(self.random.below(LISTENERS) as u32), self.random.once_in(2));
         self.say(|| format!("{listener:?} rests: {rests}"));
         self.everywhere(|| Input::ListenerRests { listener, rests });
+    }
+
+    /// An operator pauses a listener, or resumes it.
+    fn pause(&mut self) {
+        let (listener, pause) = (ListenerId(self.random.below(LISTENERS) as u32), self.random.once_in(2));
+        self.say(|| format!("{listener:?} paused: {pause}"));
+        let operation = if pause { Operation::Pause { listener } } else { Operation::Resume { listener } };
+        self.everywhere(|| Input::Operate { ticket: 0, operation: operation.clone() });
+    }
+
+    /// An operator cancels a thread, or a conversation.
+    fn cancel_thread(&mut self) {
+        let of = |shard: usize| self.cores[shard].snapshot().threads;
+        let threads: Vec<_> = self.present().into_iter().flat_map(of).collect();
+        if threads.is_empty() {
+            return;
+        }
+        let OpenThread { root, id: thread, .. } = threads[self.random.below(threads.len())];
+        self.say(|| format!("an operator cancels {thread} of {root}"));
+        self.everywhere(|| Input::Operate { ticket: 0, operation: Operation::Cancel { root, thread } });
     }
 
     fn client(&self) -> ClientId {
@@ -400,7 +441,7 @@ impl Simulation {
             }
             Output::Event(event) => self.say(|| format!("event at {}: {:?}", event.path, event.kind)),
             Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
-            Output::Closed { .. } | Output::Gone { .. } | Output::Letter { .. } => {}
+            Output::Closed { .. } | Output::Gone { .. } | Output::Operated { .. } | Output::NotRedriven { .. } => {}
         }
         true
     }
@@ -579,6 +620,10 @@ impl Simulation {
             rounds += 1;
             let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
             assert!(rounds < 2_000, "it does not come to an end: {open:?}");
+            // A start takes up what was paused.
+            for listener in (0..LISTENERS as u32).map(ListenerId) {
+                self.everywhere(|| Input::Operate { ticket: 0, operation: Operation::Resume { listener } });
+            }
             self.poll_all();
             self.hand_over();
             while self.takeovers.are_waiting() {

@@ -239,7 +239,7 @@ impl Pair {
         }
         let DeadLetter { id, from, to, payload, .. } = letters[usize::from(number) % letters.len()].clone();
         let root = self.world.fresh_root();
-        self.world.handle(0, Input::Redrive { letter: id, root });
+        self.world.handle(0, Input::Operate { ticket: 0, operation: Operation::Redrive { letter: id, root } });
         self.world.run();
         let expected = match &payload {
             None => Err(DeadLetterError::NoPayload),
@@ -251,7 +251,8 @@ impl Pair {
             Some(_) if self.model.draining => Err(DeadLetterError::Closed),
             Some(_) => Ok(()),
         };
-        assert_eq!(self.world.letters.pop(), Some(expected.clone()), "what comes of the wish");
+        let expected = expected.map_err(OperationError::from);
+        assert_eq!(self.world.operated.pop(), Some(expected.clone()), "what comes of the wish");
         assert_eq!(self.world.cores[0].dead_letters().get(id).is_none(), expected.is_ok());
         if let (Some(payload), Ok(())) = (payload, expected) {
             let target = (0..=self.model.plan.count()).find(|&at| self.model.plan.local(at) == payload.root().local());

@@ -1,0 +1,163 @@
+//! Commands for a running organism: they go through the socket beside its journal.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+use systole::gateway::{Method, call_operator};
+use systole::journal::JournalReader;
+use systole_core::vocab::Name;
+
+use super::columns;
+use super::failure::Failure;
+use super::journal_args::JournalArgs;
+use super::print;
+use super::thread::Sought;
+
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Args)]
+pub(super) struct Cancel {
+    /// The conversation; the last digits of its id are enough
+    conversation: Sought,
+    /// Only this thread of it, with all below it; the last digits of its id are enough
+    #[arg(long, value_name = "ID")]
+    thread: Option<Sought>,
+    #[command(flatten)]
+    of: JournalArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneListener {
+    /// The listener
+    listener: Name,
+    #[command(flatten)]
+    of: JournalArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Drain {
+    /// Seconds for the work in flight, before the rest is left to the next start
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    within: u32,
+    #[command(flatten)]
+    of: JournalArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Top {
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    of: JournalArgs,
+}
+
+pub(super) fn cancel(args: &Cancel) -> Result<ExitCode, Failure> {
+    let journal = args.of.file()?;
+    let reader = JournalReader::open(&journal).map_err(Failure::store)?;
+    let mut act = json!({ "act": "cancel", "conversation": args.conversation.find(&reader)?.to_string() });
+    if let Some(thread) = &args.thread {
+        act["thread"] = thread.find(&reader)?.to_string().into();
+    }
+    drop(reader);
+    act_on(&journal, &act)
+}
+
+pub(super) fn pause(args: &OneListener) -> Result<ExitCode, Failure> {
+    act_on(&args.of.file()?, &json!({ "act": "pause", "listener": args.listener.as_str() }))
+}
+
+pub(super) fn resume(args: &OneListener) -> Result<ExitCode, Failure> {
+    act_on(&args.of.file()?, &json!({ "act": "resume", "listener": args.listener.as_str() }))
+}
+
+pub(super) fn drain(args: &Drain) -> Result<ExitCode, Failure> {
+    act_on(&args.of.file()?, &json!({ "act": "drain", "within": args.within }))
+}
+
+/// Shows what the listeners of a running organism do, and its open conversations.
+pub(super) fn top(args: &Top) -> Result<ExitCode, Failure> {
+    let journal = args.of.file()?;
+    let listeners = look(&journal, "/v1/admin/listeners?limit=500")?;
+    let conversations = look(&journal, "/v1/admin/conversations?limit=20")?;
+    if args.json {
+        print::json(&json!({ "listeners": listeners["items"], "conversations": conversations["items"] }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let row = |listener: &Value| {
+        let state = match (&listener["paused"], &listener["rests"]) {
+            (Value::String(since), _) => format!("paused since {since}"),
+            (_, Value::Bool(true)) => "rests after failures".to_owned(),
+            _ => String::new(),
+        };
+        let [name, running, concurrency, waiting] =
+            ["listener", "running", "concurrency", "waiting"].map(|field| text(&listener[field]));
+        [name, format!("{running} of {concurrency}"), waiting, state]
+    };
+    let rows: Vec<_> = listeners["items"].as_array().into_iter().flatten().map(row).collect();
+    columns::print(["LISTENER", "RUNNING", "WAITING", "STATE"], &rows)?;
+    let row = |conversation: &Value| {
+        let [id, threads, running, queued] =
+            ["conversation", "threads", "running", "queued"].map(|field| text(&conversation[field]));
+        let listeners = conversation["listeners"].as_array().into_iter().flatten().map(text);
+        [id, threads, running, queued, listeners.collect::<Vec<_>>().join(" ")]
+    };
+    let rows: Vec<_> = conversations["items"].as_array().into_iter().flatten().map(row).collect();
+    print::line("")?;
+    columns::print(["CONVERSATION", "THREADS", "RUNNING", "QUEUED", "LISTENERS"], &rows)?;
+    if !conversations["next"].is_null() {
+        print::line("and further conversations: `systole thread list --open` lists all")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Does an act, and prints its outcomes: exit code 1 if one of them is an error.
+pub(super) fn act_on(journal: &Path, act: &Value) -> Result<ExitCode, Failure> {
+    let answer = call(journal, Method::POST, "/v1/admin/acts", act.to_string().into_bytes())?;
+    let (mut code, name) = (ExitCode::SUCCESS, act["act"].as_str().unwrap_or_default());
+    for outcome in answer["outcomes"].as_array().into_iter().flatten() {
+        let of = outcome["of"].as_str().unwrap_or_default();
+        match outcome["error"].as_str() {
+            Some(error) => {
+                code = ExitCode::FAILURE;
+                print::line(format_args!("{name} {of}: no effect: {error}"))?;
+            }
+            None => print::line(format_args!("{name} {of}: done"))?,
+        }
+    }
+    Ok(code)
+}
+
+fn look(journal: &Path, path: &str) -> Result<Value, Failure> {
+    call(journal, Method::GET, path, Vec::new())
+}
+
+/// Checks whether an organism that serves operators has the journal open.
+pub(super) fn is_served(journal: &Path) -> bool {
+    std::os::unix::net::UnixStream::connect(systole::gateway::socket_path(journal)).is_ok()
+}
+
+fn call(journal: &Path, method: Method, path: &str, body: Vec<u8>) -> Result<Value, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
+    let exchange = async {
+        let call = tokio::time::timeout(PATIENCE, call_operator(journal, method, path, body));
+        call.await.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "no answer within a minute")))
+    };
+    let (status, body) = runtime.block_on(exchange).map_err(|error| {
+        let journal = journal.display();
+        Failure::unusable(format!(
+            "no running organism serves operators for {journal}: {error}; `systole run` does, where it has a journal"
+        ))
+    })?;
+    let answer: Value = serde_json::from_slice(&body).map_err(|error| Failure::unusable(error.to_string()))?;
+    match status {
+        200 => Ok(answer),
+        _ => Err(Failure::no(answer["detail"].as_str().unwrap_or("it refused").to_owned())),
+    }
+}

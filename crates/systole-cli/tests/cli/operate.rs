@@ -1,0 +1,132 @@
+//! Commands for a running organism, through the socket beside its journal.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::kit::waiting::{Lines, until};
+use crate::kit::{Scratch, has};
+
+/// A durable organism whose listener waits for a file before it answers.
+const ORGANISM: &str = r#"organism: { name: desk }
+durability: process
+journal: desk.journal
+clients: [{ name: cli, calls: ["{urn:t}say"] }]
+listeners:
+  - name: parrot
+    command: [sh, -c, "while [ ! -e go ]; do sleep 0.01; done; echo '<say xmlns=\"urn:t\">done</say>'"]
+    schemas: [thing.xsd]
+    accepts: ["{urn:t}say"]
+    replies: ["{urn:t}say"]
+"#;
+
+struct Desk {
+    folder: Scratch,
+}
+
+impl Desk {
+    fn new(name: &str) -> Self {
+        let folder = Scratch::new(name);
+        fs::write(folder.join("organism.yaml"), ORGANISM).unwrap();
+        let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run/thing.xsd");
+        fs::copy(schema, folder.join("thing.xsd")).unwrap();
+        Self { folder }
+    }
+
+    fn systole(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(args).current_dir(&self.folder).env_remove("SYSTOLE_LOG");
+        command
+    }
+
+    /// Starts the organism, and waits until it serves operators.
+    fn start(&self) -> (Child, Lines) {
+        let mut run = self.systole(&["run", "organism.yaml", "-"]);
+        let mut child = run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let out = Lines::of(child.stdout.take().unwrap());
+        until("the socket", || self.command(&["top"]).status.success().then_some(()));
+        (child, out)
+    }
+
+    fn command(&self, args: &[&str]) -> Output {
+        self.systole(args).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Runs a command that succeeds; what it prints.
+    #[track_caller]
+    fn done(&self, args: &[&str]) -> String {
+        let output = self.command(args);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{args:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        text
+    }
+
+    fn top(&self) -> Value {
+        serde_json::from_str(&self.done(&["top", "--json"])).unwrap()
+    }
+}
+
+fn say(child: &mut Child) {
+    child.stdin.as_mut().unwrap().write_all(b"<say xmlns='urn:t'>hi</say>\n").unwrap();
+}
+
+fn conversations(top: &Value) -> usize {
+    top["conversations"].as_array().unwrap().len()
+}
+
+#[test]
+fn a_pause_survives_a_kill_and_ends_with_resume() {
+    let desk = Desk::new("paused");
+    fs::write(desk.folder.join("go"), "").unwrap();
+    let (mut child, _) = desk.start();
+    assert_eq!(desk.done(&["pause", "parrot"]), "pause parrot: done\n");
+    say(&mut child);
+    until("the conversation", || (conversations(&desk.top()) == 1).then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (mut child, out) = desk.start();
+    let top = desk.top();
+    assert_eq!((conversations(&top), &top["listeners"][0]["running"]), (1, &0.into()), "{top}");
+    has(&desk.done(&["top"]), &["parrot", "paused since 20"]);
+    desk.done(&["resume", "parrot"]);
+    out.until("done", |line| line.contains("<say xmlns=\"urn:t\">done</say>"));
+    desk.done(&["drain"]);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_cancelled_conversation_ends_with_a_fault() {
+    let desk = Desk::new("cancelled");
+    let (mut child, out) = desk.start();
+    say(&mut child);
+    let top = until("the conversation", || Some(desk.top()).filter(|top| conversations(top) == 1));
+    let id = top["conversations"][0]["conversation"].as_str().unwrap();
+    assert_eq!(desk.done(&["cancel", id]), format!("cancel {id}: done\n"));
+    out.until("the fault", |line| line.contains("an operator cancelled it"));
+    let again = desk.command(&["cancel", id]);
+    assert_eq!(again.status.code(), Some(1));
+    has(&String::from_utf8_lossy(&again.stdout), &["no effect", "is no open thread"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn the_socket_is_for_its_owner_alone_and_goes_with_the_organism() {
+    let desk = Desk::new("socket");
+    let socket = desk.folder.join("desk.journal.socket");
+    // One that a killed process left.
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    let (mut child, _) = desk.start();
+    assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    let unknown = desk.command(&["pause", "nobody"]);
+    has(&String::from_utf8_lossy(&unknown.stderr), &["the organism has no listener 'nobody'"]);
+    desk.done(&["drain", "--within", "5"]);
+    assert!(child.wait().unwrap().success());
+    assert!(!socket.exists());
+    let refused = desk.command(&["top"]);
+    assert_eq!(refused.status.code(), Some(2));
+    has(&String::from_utf8_lossy(&refused.stderr), &["no running organism serves operators"]);
+}

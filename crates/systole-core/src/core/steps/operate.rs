@@ -1,0 +1,75 @@
+//! Operations: acts of operators on the running organism.
+//!
+//! An operation goes through the core as any input does: it has an effect or a reason, its changes are written where the organism is
+//! durable, and its result goes out when they are.
+
+use super::Core;
+use crate::core::blueprint::ListenerId;
+use crate::core::entrance::Phase;
+use crate::core::faults;
+use crate::core::io::{Operation, OperationError, Output};
+use crate::core::key::ThreadKey;
+use crate::journal::Op;
+use crate::vocab::{Partition, ThreadId};
+
+impl Core {
+    pub(super) fn operate(&mut self, ticket: u64, operation: Operation) {
+        let result = match operation {
+            _ if self.entrance.phase == Phase::Stopped => Err(OperationError::Closed),
+            Operation::Cancel { root, thread } => self.cancel_thread(root, thread),
+            Operation::Redrive { letter, root } => self.redrive(letter, root).map_err(OperationError::from),
+            Operation::Discard { letter } => self.discard_letter(letter).map_err(OperationError::from),
+            Operation::Pause { listener } => self.pause(listener, true),
+            Operation::Resume { listener } => self.pause(listener, false),
+        };
+        self.step.out.emit(Output::Operated { ticket, result });
+    }
+
+    /// Ends a thread as a deadline does, and a conversation call by call: whoever waits for an answer gets a fault.
+    fn cancel_thread(&mut self, root: ThreadId, thread: ThreadId) -> Result<(), OperationError> {
+        // Those of the organism itself are in no index.
+        let mut roots = self.tree.threads.iter().filter(|(_, thread)| thread.parent.is_none());
+        let found = roots.find(|(_, thread)| thread.id == root).map(|(key, _)| key);
+        let Some(key) = found else { return Err(OperationError::NotOpen(root)) };
+        if thread != root {
+            let found = self.find_below(key, thread).ok_or(OperationError::NotOpen(thread))?;
+            self.fail(found, faults::cancelled_by_operator());
+            return Ok(());
+        }
+        let mut calls = Vec::new();
+        self.tree.children_of(key, &mut calls);
+        for call in calls {
+            // The end of one may have closed the others.
+            if self.tree.threads.contains_key(call) {
+                self.fail(call, faults::cancelled_by_operator());
+            }
+        }
+        if self.tree.threads.contains_key(key) {
+            self.close(key);
+        }
+        Ok(())
+    }
+
+    fn find_below(&self, top: ThreadKey, thread: ThreadId) -> Option<ThreadKey> {
+        let (mut below, mut read) = (vec![top], 0);
+        while let Some(&key) = below.get(read) {
+            if self.tree[key].id == thread {
+                return Some(key);
+            }
+            self.tree.children_of(key, &mut below);
+            read += 1;
+        }
+        None
+    }
+
+    fn pause(&mut self, listener: ListenerId, pause: bool) -> Result<(), OperationError> {
+        // One core writes it: the one of `<boot>`.
+        let since = pause.then(|| self.step.clock.now());
+        if self.setup.partitions.contains(Partition::BOOT) && self.turns.is_paused(listener) != pause {
+            let listener = self.setup.blueprint[listener].name.clone();
+            self.step.out.write(|| Op::Paused { listener, since });
+        }
+        self.listener_paused(listener, since);
+        Ok(())
+    }
+}

@@ -1,0 +1,270 @@
+//! Operations over HTTP, for admins: one call for all acts, and one for each look.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+use systole_core::core::Event;
+use systole_core::mailbox::MailboxInput;
+use systole_core::vocab::{Name, ThreadId};
+use tokio::time::{Instant, timeout_at};
+
+use super::call::{Call, schema};
+use super::caller::Caller;
+use super::request::{LIMIT, Query, json};
+use super::{AppState, view};
+use crate::gateway::problem::Problem;
+use crate::gateway::{MailboxService, PrincipalKind};
+use crate::operations::{
+    Act, ActError, ConversationRecord, LetterRecord, ListenerRecord, Operations, Outcome, Page, ThreadRecord, Wanted,
+};
+use crate::runtime::{Events, Observed, Organism};
+use crate::settings::Mode;
+
+pub(super) fn calls() -> [Call; 6] {
+    let page = |call: Call| {
+        call.query::<String>("after", "The `next` of the page before.").limit("Entries of a page.").refuses(&[403])
+    };
+    [
+        Call::post("/v1/admin/acts", act)
+            .about("admin", "Act on the organism.")
+            .takes::<Act>()
+            .answers::<Acted>(StatusCode::OK, "The outcome for each thing that the act was about.")
+            .refuses(&[403, 404]),
+        page(
+            Call::get("/v1/admin/conversations", conversations)
+                .about("admin", "The open conversations, in order of id.")
+                .query::<String>("listener", "Only those with an open thread of that listener.")
+                .answers::<Page<ConversationRecord>>(StatusCode::OK, "A page."),
+        ),
+        page(
+            Call::get("/v1/admin/conversations/{id}/threads", threads)
+                .about("admin", "The open threads of a conversation, in the order in which they opened.")
+                .answers::<Page<ThreadRecord>>(StatusCode::OK, "A page.")
+                .refuses(&[404]),
+        ),
+        page(
+            Call::get("/v1/admin/dead-letters", dead_letters)
+                .about("admin", "The dead letters, oldest first.")
+                .answers::<Page<LetterRecord>>(StatusCode::OK, "A page."),
+        ),
+        page(
+            Call::get("/v1/admin/listeners", listeners)
+                .about("admin", "The listeners, in order of name.")
+                .answers::<Page<ListenerRecord>>(StatusCode::OK, "A page."),
+        ),
+        Call::get("/v1/admin/events", events)
+            .about("admin", "The events behind a number, as far as they are kept.")
+            .number::<u64>("after", "The number of the last event that the caller has.")
+            .number::<u32>("run", "The `run` of the answer that had it: each start numbers its events anew.")
+            .limit("Events at most.")
+            .waits()
+            .answers_json("Events (docs/events.md), and the number of those that are kept no more.", |_| {
+                schema(serde_json::json!({ "type": "object" }))
+            })
+            .refuses(&[403, 404]),
+    ]
+}
+
+/// The name of the admin who calls.
+fn admin(caller: &Caller) -> Result<Name, Problem> {
+    match caller.0.kind {
+        PrincipalKind::Admin => Ok(caller.0.name.clone()),
+        _ => Err(Problem::forbidden("that is for admins: make a token with `systole token new`")),
+    }
+}
+
+/// The outcomes of an act.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::gateway) struct Acted {
+    outcomes: Vec<Outcome>,
+}
+
+/// `POST /v1/admin/acts`
+async fn act(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    let by = admin(&caller)?;
+    let act: Act = json(&app, request).await?;
+    perform(&app.organism.operations(by), Some(&app.mailboxes), &act).await
+}
+
+/// Does an act.
+pub(in crate::gateway) async fn perform(
+    operations: &Operations<'_>,
+    mailboxes: Option<&MailboxService>,
+    act: &Act,
+) -> Result<Response, Problem> {
+    if let Act::Pause { listener } | Act::Resume { listener } = act
+        && let Ok(name) = Name::parse(listener)
+        && let Some(mailboxes) = mailboxes.filter(|mailboxes| mailboxes.mode(&name).is_some())
+    {
+        let input = match act {
+            Act::Pause { .. } => MailboxInput::Pause { name: name.clone() },
+            _ => MailboxInput::Resume { name: name.clone() },
+        };
+        mailboxes.act(input)?.durable().await?;
+        // Messages that are pushed wait in the mailbox; others must not come there, where an agent could lease them.
+        if let (Act::Pause { .. }, Some(Mode::Push(_))) = (act, mailboxes.mode(&name)) {
+            let outcomes = vec![operations.done(act.name(), listener.clone())];
+            return Ok(view::document(StatusCode::OK, &Acted { outcomes }));
+        }
+    }
+    let outcomes = operations.act(act).await.map_err(|error| match error {
+        ActError::NoListener { .. } => Problem::not_found(error.to_string()),
+        ActError::Invalid(why) => Problem::bad_request(why),
+        _ => Problem::stopping(),
+    })?;
+    Ok(view::document(StatusCode::OK, &Acted { outcomes }))
+}
+
+/// Something to look at.
+pub(in crate::gateway) enum Look {
+    Conversations,
+    /// The threads of a conversation.
+    Threads(String),
+    DeadLetters,
+    Listeners,
+    Events,
+}
+
+/// `GET /v1/admin/conversations`
+async fn conversations(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Problem> {
+    let by = admin(&caller)?;
+    Look::Conversations.at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+}
+
+/// `GET /v1/admin/conversations/{id}/threads`
+async fn threads(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let by = admin(&caller)?;
+    Look::Threads(id).at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+}
+
+/// `GET /v1/admin/dead-letters`
+async fn dead_letters(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
+    let by = admin(&caller)?;
+    Look::DeadLetters.at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+}
+
+/// `GET /v1/admin/listeners`
+async fn listeners(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
+    let by = admin(&caller)?;
+    Look::Listeners.at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+}
+
+/// `GET /v1/admin/events`
+async fn events(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
+    let by = admin(&caller)?;
+    Look::Events.at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+}
+
+/// A look, and the records that are wanted.
+pub(in crate::gateway) struct Glance {
+    at: Look,
+    wanted: Wanted,
+    most: usize,
+    /// For events: the number behind which they are wanted, and the time to wait for one.
+    after: u64,
+    /// The start that numbered it.
+    run: Option<u64>,
+    wait: Duration,
+}
+
+impl Look {
+    /// Parses the query of a request to look.
+    pub(in crate::gateway) fn at(self, request: &Request) -> Result<Glance, Problem> {
+        let known: &[&str] = match self {
+            Self::Conversations => &["after", "limit", "listener"],
+            Self::Threads(_) | Self::DeadLetters | Self::Listeners => &["after", "limit"],
+            Self::Events => &["after", "run", "limit", "wait"],
+        };
+        let query = Query::of(request, known)?;
+        let most = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
+        let wanted = Wanted {
+            after: query.text("after").map(str::to_owned),
+            limit: Some(most),
+            listener: query.filter::<Name>("listener", "the name of a listener")?,
+        };
+        let is_number = matches!(self, Self::Events);
+        let after = if is_number { query.number("after", 0, (0, u64::MAX))? } else { 0 };
+        let run = if query.text("run").is_some() { Some(query.number("run", 0, (0, u32::MAX.into()))?) } else { None };
+        Ok(Glance { at: self, wanted, most, after, run, wait: query.wait()? })
+    }
+}
+
+impl Glance {
+    pub(in crate::gateway) async fn look(
+        self,
+        organism: &Organism,
+        mailboxes: Option<&MailboxService>,
+        by: Name,
+    ) -> Result<Response, Problem> {
+        let Self { at, wanted, most, after, run, wait } = self;
+        let operations = organism.operations(by);
+        Ok(match at {
+            Look::Conversations => view::document(StatusCode::OK, &operations.conversations(&wanted).await),
+            Look::Threads(id) => {
+                let none = |_| Problem::not_found("that is no id of a conversation");
+                let conversation: ThreadId = id.parse().map_err(none)?;
+                view::document(StatusCode::OK, &operations.threads(conversation, &wanted).await)
+            }
+            Look::DeadLetters => view::document(StatusCode::OK, &operations.dead_letters(&wanted).await),
+            Look::Listeners => {
+                let mut page = operations.listeners(&wanted).await;
+                for record in &mut page.items {
+                    let since = |name: Name| mailboxes?.look(|machine| machine.paused_since(&name));
+                    let since = Name::parse(&record.listener).ok().and_then(since);
+                    record.paused = record.paused.take().or_else(|| since.map(|since| since.to_string()));
+                }
+                view::document(StatusCode::OK, &page)
+            }
+            Look::Events => {
+                let until = Instant::now() + wait;
+                let off = || Problem::not_found("this organism makes no events");
+                let epoch = organism.epoch();
+                // What an earlier start numbered tells nothing here.
+                let after = if run.is_none_or(|run| run == u64::from(epoch)) { after } else { 0 };
+                let events = organism.events_after(after).ok_or_else(off)?;
+                view::document(StatusCode::OK, &seen(epoch, events, most, until).await)
+            }
+        })
+    }
+}
+
+/// Events of an organism.
+#[derive(Serialize)]
+struct Seen {
+    /// The start that numbered them.
+    run: u32,
+    events: Vec<Event>,
+    /// Events that are kept no more.
+    missed: u64,
+}
+
+async fn seen(run: u32, mut events: Events, most: usize, until: Instant) -> Seen {
+    let mut seen = Seen { run, events: Vec::new(), missed: 0 };
+    let mut next = events.try_next();
+    if next.is_none() {
+        next = timeout_at(until, events.next()).await.ok().flatten();
+    }
+    while let Some(observed) = next {
+        match observed {
+            Observed::Event(event) => seen.events.push(event),
+            Observed::Missed(count) => seen.missed += count,
+        }
+        next = if seen.events.len() < most { events.try_next() } else { None };
+    }
+    seen
+}

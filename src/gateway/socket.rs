@@ -1,0 +1,222 @@
+//! The socket of operators: operations over HTTP at a Unix socket beside the journal, for commands on the same machine.
+//!
+//! Whoever may open the socket is an operator: its mode is 0600 from before anybody can connect, and a peer of another user
+//! than its owner or root is refused. It is there as long as its organism runs, whether that has a gateway or not.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path as UrlPath, Request, State};
+use axum::http::Method;
+use axum::response::Response;
+use axum::routing::{get, post};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::rt::TokioIo;
+use rustix::fs::{Mode, chmod};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use systole_core::vocab::Name;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+
+use super::MailboxService;
+use super::http::admin::{Look, perform};
+use super::http::parse_json;
+use super::problem::Problem;
+use crate::operations::Act;
+use crate::runtime::Organism;
+
+/// Ending of the socket's name, behind that of the journal.
+const ENDING: &str = ".socket";
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
+/// Most bytes of an act.
+const ACT: usize = 1 << 20;
+/// Most bytes of an answer that a command reads.
+const ANSWER: usize = 64 << 20;
+/// Longest path of a socket (`sun_path`, unix(7)).
+const LONGEST: usize = 107;
+
+/// The socket of a running organism; it is removed with this value.
+#[derive(Debug)]
+pub struct OperatorSocket {
+    path: PathBuf,
+    /// Device and number of the socket's file.
+    file: Option<(u64, u64)>,
+    end: watch::Sender<bool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+/// Returns the path of the socket that belongs to a journal.
+pub fn socket_path(journal: &Path) -> PathBuf {
+    let mut name = journal.as_os_str().to_owned();
+    name.push(ENDING);
+    name.into()
+}
+
+impl OperatorSocket {
+    /// Serves the operations of an organism that has this journal open, on a thread of its own.
+    ///
+    /// # Errors
+    /// The system's error if the socket can't be made; a path of more than 107 bytes can't be one.
+    pub fn serve(journal: &Path, organism: &Arc<Organism>, mailboxes: Option<MailboxService>) -> io::Result<Self> {
+        let path = socket_path(journal);
+        let listener = open(&path)?;
+        let file = identity(&path);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (end, mut ended) = watch::channel(false);
+        let router = router(Operated { organism: organism.clone(), mailboxes });
+        let thread = std::thread::Builder::new().name("operators".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                let listener = match UnixListener::from_std(listener) {
+                    Ok(listener) => listener,
+                    Err(error) => return tracing::warn!(%error, "the socket of operators can't be served"),
+                };
+                tokio::select! {
+                    () = accept(listener, router) => {}
+                    _ = ended.wait_for(|ended| *ended) => {}
+                }
+            });
+            runtime.shutdown_background();
+        })?;
+        Ok(Self { path, file, end, thread: Some(thread) })
+    }
+}
+
+impl Drop for OperatorSocket {
+    fn drop(&mut self) {
+        self.end.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        // A file that was put in its place is none of ours.
+        if self.file.is_some() && identity(&self.path) == self.file {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Device and number of a file, without following a link.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Makes the socket. One that is there is left of a process that was killed: the journal is locked by this one.
+fn open(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+    if path.as_os_str().as_bytes().len() > LONGEST {
+        let why = format!("{}: the path of a socket has {LONGEST} bytes at most", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    match fs::symlink_metadata(path) {
+        Ok(found) if std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()) => fs::remove_file(path)?,
+        Ok(_) => {
+            let why = format!("{}: a file that is no socket is in its place: remove it", path.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+        }
+        Err(_) => {}
+    }
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    // Nobody can connect before `listen`.
+    chmod(path, Mode::RUSR | Mode::WUSR)?;
+    listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
+async fn accept(listener: UnixListener, router: Router) {
+    let own = rustix::process::geteuid().as_raw();
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Such as a lack of descriptors, which passes.
+                tracing::warn!(%error, "a connection of an operator can't be accepted");
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let may = stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0);
+        if !may {
+            tracing::warn!("a connection of another user to the socket of operators is refused");
+            continue;
+        }
+        let service = hyper_util::service::TowerToHyperService::new(router.clone());
+        tokio::spawn(async move {
+            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
+
+#[derive(Clone)]
+struct Operated {
+    organism: Arc<Organism>,
+    mailboxes: Option<MailboxService>,
+}
+
+fn router(operated: Operated) -> Router {
+    Router::new()
+        .route("/v1/admin/acts", post(act))
+        .route("/v1/admin/conversations", get(|s, r| looks_at(s, Look::Conversations, r)))
+        .route("/v1/admin/conversations/{id}/threads", get(threads))
+        .route("/v1/admin/dead-letters", get(|s, r| looks_at(s, Look::DeadLetters, r)))
+        .route("/v1/admin/listeners", get(|s, r| looks_at(s, Look::Listeners, r)))
+        .route("/v1/admin/events", get(|s, r| looks_at(s, Look::Events, r)))
+        .fallback(|| async { Problem::not_found("there is no such path: see docs/operate.md") })
+        .with_state(operated)
+}
+
+async fn looks_at(State(operated): State<Operated>, at: Look, request: Request) -> Result<Response, Problem> {
+    at.at(&request)?.look(&operated.organism, operated.mailboxes.as_ref(), operator()).await
+}
+
+async fn threads(
+    State(operated): State<Operated>,
+    UrlPath(id): UrlPath<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    Look::Threads(id).at(&request)?.look(&operated.organism, operated.mailboxes.as_ref(), operator()).await
+}
+
+async fn act(State(operated): State<Operated>, request: Request) -> Result<Response, Problem> {
+    let body = read(request.into_body()).await.map_err(|error| Problem::bad_request(error.to_string()))?;
+    let act: Act = parse_json(&body).map_err(|error| Problem::bad_request(error.to_string()))?;
+    perform(&operated.organism.operations(operator()), operated.mailboxes.as_ref(), &act).await
+}
+
+/// The name of an operator at the socket in the events of its acts.
+fn operator() -> Name {
+    Name::system()
+}
+
+async fn read(body: Body) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(Limited::new(body, ACT).collect().await?.to_bytes())
+}
+
+/// Calls the socket of a running organism.
+///
+/// # Errors
+/// The system's error if nothing listens there, or if the connection breaks.
+pub async fn call_operator(journal: &Path, method: Method, path: &str, body: Vec<u8>) -> io::Result<(u16, Bytes)> {
+    let stream = UnixStream::connect(socket_path(journal)).await?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let request = hyper::Request::builder().method(method).uri(path).header("host", "systole");
+    let request = request.body(Full::new(Bytes::from(body))).map_err(io::Error::other)?;
+    let exchange = async {
+        let response = sender.send_request(request).await.map_err(io::Error::other)?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), ANSWER).collect().await.map_err(io::Error::other)?.to_bytes();
+        Ok((status, body))
+    };
+    tokio::select! {
+        answer = exchange => answer,
+        ended = connection => Err(ended.err().map_or_else(|| io::ErrorKind::UnexpectedEof.into(), io::Error::other)),
+    }
+}

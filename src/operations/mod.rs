@@ -1,0 +1,42 @@
+//! Operations: the one way to act on a running organism and to look into it.
+//!
+//! The library, the gateway and the program are thin over this. An [`Act`] goes through the machines as an input of the core,
+//! and is durable where the organism is; each is an event and a line of the log, with the operator who did it. A look reads the
+//! live state from the cores.
+//!
+//! Not here: the past, which the journal has ([`crate::journal::JournalReader`]).
+
+mod act;
+mod look;
+
+pub use act::{Act, ActError, Letters, Outcome};
+pub use look::{ConversationRecord, LetterRecord, ListenerRecord, Page, ThreadRecord, Wanted};
+
+use systole_core::vocab::{Name, ThreadId};
+
+use crate::runtime::Organism;
+
+/// Acts and looks of one operator.
+#[derive(Debug, Clone)]
+pub struct Operations<'a> {
+    organism: &'a Organism,
+    by: Name,
+}
+
+impl Organism {
+    /// Returns the operations of an operator, whose name stands in the events of the acts.
+    pub fn operations(&self, by: Name) -> Operations<'_> {
+        Operations { organism: self, by }
+    }
+
+    /// Cancels a conversation, or one thread of it, as an operator: see [`Act::Cancel`].
+    ///
+    /// # Errors
+    /// [`ActError`] if it is not open.
+    ///
+    /// # Cancel safety
+    /// Once polled, it is cancelled even if the future is dropped.
+    pub async fn cancel(&self, conversation: ThreadId) -> Result<(), ActError> {
+        self.operations(Name::system()).cancel(conversation, conversation).await
+    }
+}

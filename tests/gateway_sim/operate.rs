@@ -1,0 +1,101 @@
+//! Operations over HTTP: acts and looks of an admin, and of nobody else.
+
+use serde_json::{Value, json};
+
+use crate::site::{Site, answer, ask, text};
+
+const ACTS: &str = "/v1/admin/acts";
+
+fn act(site: &Site, act: &Value) -> Value {
+    site.post("boss", ACTS, None, &act.to_string()).is(200)["outcomes"].clone()
+}
+
+fn items(site: &Site, path: &str) -> Vec<Value> {
+    site.get("boss", path).is(200)["items"].as_array().unwrap().clone()
+}
+
+#[test]
+fn an_admin_cancels_a_conversation_and_its_sender_learns_it() {
+    let site = Site::new();
+    let sent = site.ask(1);
+    let open = items(&site, "/v1/admin/conversations?listener=worker");
+    assert_eq!((open.len(), &open[0]["listeners"]), (1, &json!(["worker"])));
+    let id = text(&open[0]["conversation"]);
+    let threads = items(&site, &format!("/v1/admin/conversations/{id}/threads"));
+    let paths: Vec<_> = threads.iter().map(|thread| (text(&thread["path"]), text(&thread["state"]))).collect();
+    assert_eq!(paths, [("root".to_owned(), "waiting".to_owned()), ("root/worker".to_owned(), "running".to_owned())]);
+    assert_eq!(act(&site, &json!({ "act": "cancel", "conversation": id })), json!([{ "of": id }]));
+    let known = site.sent(&sent);
+    assert_eq!((text(&known["state"]), text(&known["reply"]["fault"])), ("faulted".to_owned(), "cancelled".to_owned()));
+    assert!(items(&site, "/v1/admin/conversations?listener=worker").is_empty());
+    let again = act(&site, &json!({ "act": "cancel", "conversation": id }));
+    assert!(text(&again[0]["error"]).contains("is no open thread"), "{again}");
+}
+
+#[test]
+fn a_paused_listener_gets_no_messages_until_it_is_resumed() {
+    let site = Site::new();
+    act(&site, &json!({ "act": "pause", "listener": "worker" }));
+    let listed = items(&site, "/v1/admin/listeners");
+    let worker = listed.iter().find(|listener| listener["listener"] == "worker").unwrap();
+    assert!(worker["paused"].is_string(), "{worker}");
+    let sent = site.ask(1);
+    assert!(site.lease("{}").is_empty());
+    // It stays so over a restart.
+    let site = site.killed();
+    assert!(site.lease("{}").is_empty());
+    assert_eq!(act(&site, &json!({ "act": "resume", "listener": "worker" })), json!([{ "of": "worker" }]));
+    let leased = site.lease("{}");
+    site.post("worker", &format!("/v1/messages/{}/reply", text(&leased[0]["id"])), None, &answer("one")).is(202);
+    site.kit().settle();
+    assert_eq!(text(&site.sent(&sent)["state"]), "answered");
+}
+
+#[test]
+fn what_is_no_act_is_refused_with_its_mistake() {
+    let site = Site::new();
+    for (body, status, part) in [
+        (json!({ "act": "explode" }), 400, "unknown variant"),
+        (json!({ "act": "pause", "listener": "worker", "why": "x" }), 400, "unknown field"),
+        (json!({ "act": "pause", "listener": "nobody" }), 404, "no listener 'nobody'"),
+        (json!({ "act": "cancel", "conversation": "x" }), 400, "id"),
+        (json!({ "act": "redrive", "letters": { "reason": "because" } }), 400, "no code of a fault"),
+        (json!({ "act": "discard", "letters": [null, null] }), 400, "invalid type"),
+    ] {
+        let refused = site.post("boss", ACTS, None, &body.to_string()).is(status);
+        assert!(text(&refused["detail"]).contains(part), "{body}: {refused}");
+    }
+    let none = act(&site, &json!({ "act": "discard", "letters": { "ids": ["0-99"] } }));
+    assert!(text(&none[0]["error"]).contains("no such dead letter"), "{none}");
+}
+
+#[test]
+fn only_admins_operate() {
+    let site = Site::new();
+    let sent = site.ask(1);
+    for who in ["ada", "worker"] {
+        site.post(who, ACTS, None, &json!({ "act": "pause", "listener": "worker" }).to_string()).is(403);
+        for path in ["conversations", "conversations/x/threads", "dead-letters", "listeners", "events"] {
+            site.get(who, &format!("/v1/admin/{path}")).is(403);
+        }
+    }
+    assert_eq!(site.lease("{}").len(), 1, "nothing was paused: {sent}");
+}
+
+#[test]
+fn acts_and_messages_are_events_behind_a_number() {
+    let site = Site::new();
+    site.post("ada", "/v1/sessions/s/call", None, &ask(1)).is(202);
+    act(&site, &json!({ "act": "pause", "listener": "worker" }));
+    let seen = site.get("boss", "/v1/admin/events?limit=500").is(200);
+    let events = seen["events"].as_array().unwrap();
+    let numbers: Vec<_> = events.iter().map(|event| event["number"].as_u64().unwrap()).collect();
+    assert!(numbers.iter().copied().eq(1..=events.len() as u64), "{numbers:?}");
+    let last = events.last().unwrap();
+    assert_eq!(
+        (&last["event"], &last["by"], &last["act"], &last["of"]),
+        (&json!("operated"), &json!("boss"), &json!("pause"), &json!("worker"))
+    );
+    let behind = site.get("boss", &format!("/v1/admin/events?after={}", events.len() - 1)).is(200);
+    assert_eq!((&behind["events"], &behind["missed"]), (&json!([last]), &json!(0)));
+}
