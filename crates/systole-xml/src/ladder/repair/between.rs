@@ -2,14 +2,15 @@
 //!
 //! A model drafts an element, and then writes the one that it means. No list can hold all the words with which it says so. So
 //! the rule is what may stand between two elements that are sent:
-//! - nothing but white space, fences, rules, commas, tokens of a template and thoughts that are dropped;
+//! - nothing but white space, fences (with the name of a language at most), rules, commas and the tokens of a template that
+//!   say where something begins or ends;
 //! - the same list mark before each (`1.` and `2.`, but not `-` and `+`);
 //! - words that lead on (`and then:`) or stand in the next element (`Then the paper:`);
 //! - the same label before each (`Action:`);
-//! - a part of a sentence that begins with a conjunction (`and then the right one:`) or, before an element of another name,
-//!   leads on (`I also tell the user:`), if none of its words denies.
+//! - before an element of another name a part of a sentence that leads on (`I also tell the user:`), if none of its words
+//!   denies.
 //!
-//! All else is refused: the first element may be a draft.
+//! All else is refused: the first element may be a draft. So is a thought between the two, which may take the first one back.
 
 use std::ops::Range;
 
@@ -24,29 +25,62 @@ use crate::ladder::scan::split_prefix;
 /// Signs that end a part of a sentence.
 const STOPS: [char; 10] = [',', '，', '、', ';', '.', '。', ':', '：', '–', '—'];
 
-/// Words with which a sentence goes on, in many languages.
-const CONJUNCTIONS: [&str; 21] = [
-    "and",
-    "dann",
-    "e",
-    "en",
-    "et",
-    "i",
-    "luego",
-    "och",
-    "og",
-    "poi",
-    "puis",
-    "then",
-    "und",
-    "y",
-    "затем",
-    "и",
-    "ثم",
-    "और",
-    "そして",
-    "然后",
-    "그리고",
+/// Words in tokens of templates that say where something begins or ends, and no more.
+const TOKENS: [&str; 34] = [
+    "action",
+    "args",
+    "argument",
+    "arguments",
+    "assistant",
+    "begin",
+    "bom",
+    "call",
+    "calls",
+    "channel",
+    "commentary",
+    "constrain",
+    "end",
+    "eom",
+    "eos",
+    "eot",
+    "fim",
+    "final",
+    "function",
+    "functions",
+    "id",
+    "im",
+    "invoke",
+    "message",
+    "of",
+    "return",
+    "section",
+    "sep",
+    "start",
+    "text",
+    "tool",
+    "tools",
+    "turn",
+    "xml",
+];
+
+/// Languages in the line of a fence that say nothing about its content.
+const LANGUAGES: [&str; 16] = [
+    "action",
+    "call",
+    "calls",
+    "code",
+    "html",
+    "json",
+    "markdown",
+    "md",
+    "plaintext",
+    "text",
+    "tool",
+    "tools",
+    "txt",
+    "xhtml",
+    "xml",
+    "yaml",
 ];
 
 /// Longest text around an element that is looked at.
@@ -61,11 +95,12 @@ impl<'t> Scanner<'t> {
         }
         let gap = self.spoken_in(end, tag.start);
         let lead = self.spoken_in(floor(self.text, lead.max(start.saturating_sub(NEAR))), start);
+        let end_of_first = end;
         let end = self.pairs.end_of(tag.start).unwrap_or(tag.end);
         let own = &self.text[tag.start..floor(self.text, end.min(tag.end + NEAR))];
         let is_same = split_prefix(name).1 == split_prefix(tag.name).1;
         let between = Between { gap: &gap, lead: &lead, own, is_same };
-        if !between.leads_on() {
+        if self.thinks_between(end_of_first, tag.start) || !between.leads_on() {
             let at = self.position(tag.start);
             self.outside.doubt = Some(RepairError::Between { at, name: excerpt(tag.name) });
         }
@@ -74,6 +109,14 @@ impl<'t> Scanner<'t> {
     /// Records a stretch that says nothing: thoughts that are dropped, or tokens.
     pub(super) fn silence(&mut self, start: usize, end: usize) {
         self.outside.silent.push((start, end));
+    }
+
+    /// Returns whether a thought with words stands in a stretch: a model that thinks once more may think otherwise.
+    fn thinks_between(&self, start: usize, end: usize) -> bool {
+        let within = self.outside.thoughts.iter().filter(|(from, behind)| *from >= start && *behind <= end);
+        within
+            .into_iter()
+            .any(|&(from, behind)| words(&self.text[from..behind]).filter(|(.., word)| is_word(word)).count() > 2)
     }
 
     /// The text of a stretch without silent ones, fences, rules and the signs of comments and end tags.
@@ -110,7 +153,8 @@ fn sign(text: &str) -> Option<Range<usize>> {
             return Some(at..at + 4);
         }
         let close = rest.find('>').filter(|&close| close <= LONGEST && rest[1..].starts_with(['|', '｜']))?;
-        rest[..close].ends_with(['|', '｜']).then_some(at..at + close + 1)
+        let is_of_template = || words(&rest[2..close]).all(|(.., word)| TOKENS.contains(&word.as_str()));
+        (rest[..close].ends_with(['|', '｜']) && is_of_template()).then_some(at..at + close + 1)
     })
 }
 
@@ -127,7 +171,7 @@ fn is_silent(line: &str) -> bool {
     let mut signs = line.chars().filter(|c| !c.is_whitespace());
     let first = signs.next();
     let is_rule = first.is_some_and(|first| "-*_=#".contains(first) && signs.all(|c| c == first)) && line.len() >= 3;
-    is_rule || fence::is_line(line)
+    is_rule || (fence::is_line(line) && words(line).all(|(.., word)| LANGUAGES.contains(&word.as_str())))
 }
 
 /// The text between two elements, with what it is judged by.
@@ -143,6 +187,11 @@ struct Between<'b> {
 
 impl Between<'_> {
     fn leads_on(&self) -> bool {
+        // A fence or a token that is none of a template may say what the first element is.
+        let head = self.lead.trim_end().rsplit('\n').next().unwrap_or_default();
+        if self.is_same && (fence::is_line(head.trim_start()) || head.contains("<|")) {
+            return false;
+        }
         let said: Vec<(usize, usize, String)> = words(self.gap).collect();
         if !said.iter().any(|(.., word)| is_word(word)) {
             return self.marks_agree();
@@ -169,10 +218,7 @@ impl Between<'_> {
         // A part of a sentence: one that ends is a statement, and what stands before a comma may deny.
         let parts = |at: usize, behind: usize| self.gap[at..behind].contains(STOPS);
         let broken = said.windows(2).rposition(|pair| parts(pair[0].1, pair[1].0)).map_or(0, |last| last + 1);
-        let joins = match self.is_same {
-            true => CONJUNCTIONS.contains(&said[0].2.as_str()),
-            false => said.iter().any(|(.., word)| joint(word) == Joint::Joins),
-        };
+        let joins = !self.is_same && said.iter().any(|(.., word)| joint(word) == Joint::Joins);
         joins && said[..broken].iter().all(|(.., word)| says_nothing(word))
     }
 

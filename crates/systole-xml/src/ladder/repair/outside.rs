@@ -52,6 +52,8 @@ pub(super) struct Outside<'t> {
     pub(super) unknown: usize,
     /// Stretches that say nothing about the elements beside them, in order.
     pub(super) silent: Vec<(usize, usize)>,
+    /// Thoughts that are dropped.
+    pub(super) thoughts: Vec<(usize, usize)>,
     /// True if the turn of another speaker stands behind an element.
     pub(super) interrupted: bool,
 }
@@ -118,6 +120,7 @@ impl<'t> Outside<'t> {
             no_turn_end: false,
             unknown: 0,
             silent: Vec::new(),
+            thoughts: Vec::new(),
             interrupted: false,
             in_fence: false,
         }

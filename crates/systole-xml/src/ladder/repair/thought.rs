@@ -117,6 +117,9 @@ impl<'t> Scanner<'t> {
         self.outside.dropped = self.outside.dropped.or_else(|| self.draft_in(start, end));
         self.mark(start, end, kind);
         self.silence(start, end);
+        if kind == RepairKind::Thought {
+            self.outside.thoughts.push((start, end));
+        }
         self.pairs.begin_at(end);
         self.pos = end;
         self.outside.gap = end;
