@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_core::core::{DeadLetter, OpenThread, ThreadState};
-use systole_core::vocab::ThreadId;
+use systole_core::journal::Number;
+use systole_core::vocab::{ThreadId, Time};
 
 use super::Operations;
 
@@ -37,7 +38,7 @@ pub struct ThreadRecord {
     pub parent: Option<String>,
     /// The listeners from the root to it.
     pub path: String,
-    /// What it does.
+    /// State of its work.
     pub state: ThreadState,
     /// Messages in its mailbox.
     pub queued: usize,
@@ -171,7 +172,8 @@ impl Operations<'_> {
     /// Lists the dead letters, oldest first.
     pub async fn dead_letters(&self, wanted: &Wanted) -> Page<LetterRecord> {
         let letters = self.organism.dead_letters().await;
-        wanted.page(letters.iter().map(|letter| (format!("{} {}", letter.at, letter.id), letter_record(letter))))
+        let key = |letter: &DeadLetter| letter_key(letter.at, letter.id.core().0, letter.id.number());
+        wanted.page(letters.iter().map(|letter| (key(letter), letter_record(letter))))
     }
 
     /// Lists the listeners, in order of name.
@@ -197,6 +199,11 @@ impl Operations<'_> {
         }
         wanted.page(found.into_iter())
     }
+}
+
+/// The key of a dead letter in its list. All have one length, so that they sort as times and numbers do.
+fn letter_key(at: Time, core: u16, number: Number) -> String {
+    format!("{:020}-{core:05}-{number:020}", at.as_nanos())
 }
 
 fn thread_record(thread: &OpenThread) -> ThreadRecord {
@@ -226,5 +233,33 @@ fn letter_record(letter: &DeadLetter) -> LetterRecord {
         reason: letter.reason.code.to_string(),
         message: letter.reason.message.to_string(),
         text: letter.payload.as_ref().map(|payload| text(payload.bytes())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_follow_each_other_without_a_gap() {
+        let entries = || (1..=5).map(|number| (format!("{number:05}"), number));
+        let (mut wanted, mut seen) = (Wanted { limit: Some(2), ..Wanted::default() }, Vec::new());
+        loop {
+            let page = wanted.page(entries());
+            seen.extend(page.items);
+            match page.next {
+                Some(next) => wanted.after = Some(next),
+                None => break,
+            }
+        }
+        assert_eq!(seen, [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn keys_of_dead_letters_sort_as_their_times_and_numbers_do() {
+        let times = ["2030-01-02T03:04:05Z", "2030-01-02T03:04:05.5Z", "2030-01-02T03:04:10Z"];
+        let times = times.map(|time| time.parse().unwrap());
+        let keys: Vec<_> = times.iter().flat_map(|&at| [9, 10].map(|number| letter_key(at, 0, number))).collect();
+        assert!(keys.is_sorted(), "{keys:?}");
     }
 }
