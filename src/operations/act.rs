@@ -195,29 +195,27 @@ impl Operations<'_> {
     /// effect.
     ///
     /// # Cancel safety
-    /// What was begun takes effect even if the future is dropped; of several dead letters the rest stays.
+    /// An act that was begun takes effect even if the future is dropped; of several dead letters the rest stays.
     pub async fn act(&self, act: &Act) -> Result<Vec<Outcome>, ActError> {
         let name = act.name();
         match act {
             Act::Cancel { conversation, thread } => {
                 let root: ThreadId = parsed(conversation)?;
                 let thread = thread.as_deref().map_or(Ok(root), parsed)?;
-                self.outcome(name, thread.to_string(), self.cancelled(root, thread).await).map(|one| vec![one])
+                only(thread.to_string(), self.cancel(root, thread).await)
             }
             Act::Redrive { letters } => {
                 let redrive = |letter| Operation::Redrive { letter, root: self.organism.shared.root() };
                 self.each_letter(name, letters, redrive).await
             }
             Act::Discard { letters } => self.each_letter(name, letters, |letter| Operation::Discard { letter }).await,
-            Act::Pause { listener } | Act::Resume { listener } => {
-                let paused = self.paused(listener, matches!(act, Act::Pause { .. })).await;
-                self.outcome(name, listener.clone(), paused).map(|one| vec![one])
-            }
+            Act::Pause { listener } => only(listener.clone(), self.pause(listener).await),
+            Act::Resume { listener } => only(listener.clone(), self.resume(listener).await),
             Act::Drain { within } => {
-                let organism = self.organism.blueprint().organism.clone();
-                let outcome = self.outcome(name, organism, Ok(()));
+                let organism = self.organism.blueprint().organism.to_string();
+                let begun = self.told(name, &organism, Ok(()));
                 self.organism.drain_by(Duration::from_secs(u64::from(*within)));
-                outcome.map(|one| vec![one])
+                only(organism, begun)
             }
         }
     }
@@ -227,9 +225,7 @@ impl Operations<'_> {
     /// # Errors
     /// [`ActError`] if it is not open.
     pub async fn cancel(&self, conversation: ThreadId, thread: ThreadId) -> Result<(), ActError> {
-        let result = self.cancelled(conversation, thread).await;
-        let _ = self.outcome("cancel", thread.to_string(), result.clone());
-        result
+        self.told("cancel", &thread.to_string(), self.cancelled(conversation, thread).await)
     }
 
     /// Redrives a dead letter: it is judged from the start, as if its sender emitted it now.
@@ -265,9 +261,7 @@ impl Operations<'_> {
     /// # Errors
     /// [`ActError`] if there is no such listener, or the organism has ended.
     pub async fn pause(&self, listener: &str) -> Result<(), ActError> {
-        let result = self.paused(listener, true).await;
-        let _ = self.outcome("pause", listener.to_owned(), result.clone());
-        result
+        self.told("pause", listener, self.paused(listener, true).await)
     }
 
     /// Resumes a listener. One that is not paused stays as it is.
@@ -275,9 +269,7 @@ impl Operations<'_> {
     /// # Errors
     /// [`ActError`] if there is no such listener, or the organism has ended.
     pub async fn resume(&self, listener: &str) -> Result<(), ActError> {
-        let result = self.paused(listener, false).await;
-        let _ = self.outcome("resume", listener.to_owned(), result.clone());
-        result
+        self.told("resume", listener, self.paused(listener, false).await)
     }
 
     async fn cancelled(&self, root: ThreadId, thread: ThreadId) -> Result<(), ActError> {
@@ -313,9 +305,7 @@ impl Operations<'_> {
             true => Err(OperationError::Letter(DeadLetterError::Closed)),
             false => self.organism.shared.operate(letter.core(), operation).await,
         };
-        let result = result.map_err(ActError::from);
-        let _ = self.outcome(act, letter.to_string(), result.clone());
-        result
+        self.told(act, &letter.to_string(), result.map_err(ActError::from))
     }
 
     async fn each_letter(
@@ -347,21 +337,26 @@ impl Operations<'_> {
     /// Tells of an act that another machine has done.
     #[cfg(feature = "gateway")]
     pub(crate) fn done(&self, act: &'static str, of: String) -> Outcome {
-        let _ = self.outcome(act, of.clone(), Ok(()));
-        Outcome { of, error: None }
+        let error = self.told(act, &of, Ok(())).err().map(|error| error.to_string());
+        Outcome { of, error }
     }
 
-    /// Tells of an act in the events and in the log. An error that is none of the thing itself is that of the whole act.
-    fn outcome(&self, act: &'static str, of: String, result: Result<(), ActError>) -> Result<Outcome, ActError> {
-        let whole = result.as_ref().err().filter(|error| error.is_of_all()).cloned();
-        let error = result.err().map(|error| error.to_string());
+    /// Tells of an act in the events and in the log, and returns its result.
+    fn told(&self, act: &'static str, of: &str, result: Result<(), ActError>) -> Result<(), ActError> {
+        let error = result.as_ref().err().map(ToString::to_string);
         tracing::info!(by = %self.by, act, of, error = error.as_deref(), "an operator acted");
         let nil = ThreadId::from_uuid(Uuid::nil());
-        let of_event: Arc<str> = of.as_str().into();
-        let kind =
-            EventKind::Operated { by: self.by.clone(), act, of: of_event, error: error.as_deref().map(Arc::from) };
+        let kind = EventKind::Operated { by: self.by.clone(), act, of: of.into(), error: error.map(Arc::from) };
         let at = self.organism.shared.clock.now();
         self.organism.report(Event::new((nil, nil), ThreadPath::new(Vec::new()), at, kind));
-        whole.map_or(Ok(Outcome { of, error }), Err)
+        result
+    }
+}
+
+/// The outcome of an act on one thing. An error that is none of the thing itself is that of the whole act.
+fn only(of: String, result: Result<(), ActError>) -> Result<Vec<Outcome>, ActError> {
+    match result {
+        Err(error) if error.is_of_all() => Err(error),
+        result => Ok(vec![Outcome { of, error: result.err().map(|error| error.to_string()) }]),
     }
 }
