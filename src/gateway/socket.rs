@@ -1,6 +1,6 @@
 //! The socket of operators: operations over HTTP at a Unix socket beside the journal, for commands on the same machine.
 //!
-//! Whoever may open the socket is an operator: its mode is 0600 from before anybody can connect, and a peer of another user
+//! A process that may open the socket acts as an operator: its mode is 0600 from before anybody can connect, and a peer of another user
 //! than its owner or root is refused. It is there as long as its organism runs, whether that has a gateway or not.
 
 use std::fs;

@@ -128,12 +128,6 @@ impl EventWriter {
     }
 }
 
-impl Clone for EventWriter {
-    fn clone(&self) -> Self {
-        self.0.writer()
-    }
-}
-
 impl Drop for EventWriter {
     fn drop(&mut self) {
         if self.0.writers.fetch_sub(1, Ordering::AcqRel) == 1 {

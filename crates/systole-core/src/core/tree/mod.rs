@@ -243,17 +243,17 @@ pub struct OpenThread {
     pub parent: Option<ThreadId>,
     /// Messages in its mailbox.
     pub queued: usize,
-    /// What it does.
+    /// State of its work.
     pub state: ThreadState,
 }
 
-/// What an open thread does.
+/// State of an open thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThreadState {
-    /// Its handler runs.
+    /// The handler runs.
     Running,
-    /// Its handler has been called, and waits for answers to its calls.
+    /// The handler has been called, and waits for answers to its calls.
     Awaiting,
     /// A message is in its mailbox, and waits for a slot of its listener or for its turn.
     Queued,
