@@ -183,13 +183,13 @@ impl Config {
     /// Opens the gateway, if the file has one.
     #[cfg(feature = "gateway")]
     fn open_gateway(&self) -> Result<Option<Gateway>, GatewayError> {
-        let (Some(settings), Some(journal)) = (&self.gateway, &self.journal) else { return Ok(None) };
+        let Some(settings) = &self.gateway else { return Ok(None) };
         let listeners = self.blueprint.listeners().zip(&self.kinds);
         let remote = listeners.filter_map(|((_, contract), kind)| match kind {
             ListenerKind::Remote(mode) => Some((contract.name.clone(), mode.clone())),
             _ => None,
         });
-        let gateway = Gateway::new(settings, journal, remote)?.listen()?;
+        let gateway = Gateway::new(settings, remote)?.listen()?;
         #[cfg(feature = "compat-molecule")]
         let gateway = if settings.molecule { crate::molecule::serve(gateway, &self.blueprint) } else { gateway };
         Ok(Some(gateway))

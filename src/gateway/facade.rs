@@ -14,7 +14,6 @@
 //! use systole::gateway::facade::axum::http::StatusCode;
 //! use systole::gateway::facade::axum::response::Response;
 //! use systole::gateway::facade::{AppState, Call, Caller, Problem, document};
-//! # use systole::journal::Journaled;
 //! # use systole::settings::GatewaySettings;
 //!
 //! async fn who_am_i(State(app): State<Arc<AppState>>, caller: Caller) -> Result<Response, Problem> {
@@ -25,19 +24,15 @@
 //!     }
 //! }
 //!
-//! # let folder = std::env::temp_dir().join(format!("systole-facade-{}", std::process::id()));
-//! # std::fs::create_dir_all(&folder)?;
 //! # let settings = GatewaySettings::default().listen(([127, 0, 0, 1], 0).into());
-//! # let journal = Journaled::new(folder.join("office.journal"));
-//! let gateway = Gateway::new(&settings, &journal, [])?;
+//! let gateway = Gateway::new(&settings, [])?;
 //! let call = Call::get("/agent", who_am_i)
 //!     .about("agents", "The name of the agent that asks.")
 //!     .answers::<String>(StatusCode::OK, "Its name.")
 //!     .refuses(&[403]);
 //! let gateway = gateway.with_calls(vec![call], ());
 //! # drop(gateway);
-//! # std::fs::remove_dir_all(&folder)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), systole::gateway::GatewayError>(())
 //! ```
 
 use std::collections::HashMap;

@@ -46,7 +46,7 @@ pub use socket::{OperatorSocket, call_operator, socket_path};
 pub use systole_store::principal::{Principal, PrincipalKind};
 
 use crate::accept::{Entrance, Listener, Times, serve};
-use crate::journal::{JournalQuery, Journaled, StoreError};
+use crate::journal::StoreError;
 use crate::process::descriptors::for_connections;
 use crate::runtime::{Organism, OrganismBuilder};
 use crate::settings::{GatewaySettings, Mode, Tls, TlsProblem};
@@ -64,7 +64,6 @@ const BACKLOG: i32 = 4096;
 /// A gateway that waits for its organism.
 pub struct Gateway {
     settings: GatewaySettings,
-    journal: Journaled,
     mailboxes: MailboxService,
     delegate: Option<Arc<dyn QueueDelegate>>,
     endpoints: Option<Endpoints>,
@@ -105,8 +104,10 @@ pub enum GatewayError {
     /// The certificate can't be used.
     #[error(transparent)]
     Tls(#[from] TlsProblem),
-    /// The organism was built without the mailboxes of this gateway.
-    #[error("the gateway is not installed: hand the builder of the organism to Gateway::install before it starts")]
+    /// The organism was built without the mailboxes of this gateway, or has no journal in a file.
+    #[error(
+        "the gateway is not installed: hand the builder of the organism, which is durable in a file, to Gateway::install"
+    )]
     NotInstalled,
     /// Messages can't be pushed.
     #[error(transparent)]
@@ -125,17 +126,15 @@ impl Gateway {
     /// [`GatewayError`] if the secret of a listener can't be read.
     pub fn new(
         settings: &GatewaySettings,
-        journal: &Journaled,
         listeners: impl IntoIterator<Item = (Name, Mode)>,
     ) -> Result<Self, GatewayError> {
         let mailboxes = MailboxService::new(listeners);
         let endpoints = Endpoints::declared(&mailboxes)?;
         let (routes, description) = http::split(http::calls());
-        let (settings, journal) = (settings.clone(), journal.clone());
+        let settings = settings.clone();
         let removal_notice = |_: &str| false;
         Ok(Self {
             settings,
-            journal,
             mailboxes,
             delegate: None,
             endpoints,
@@ -169,7 +168,6 @@ impl Gateway {
     /// ```
     /// use systole::gateway::{BoxFuture, Call, DelegateError, Gateway, NoticeToken, QueueDelegate, QueueRead, SessionId};
     /// use systole::settings::GatewaySettings;
-    /// use systole::journal::Journaled;
     ///
     /// /// A delegate without notices; the example of `QueueDelegate` has some.
     /// struct Quiet;
@@ -186,14 +184,10 @@ impl Gateway {
     ///     }
     /// }
     ///
-    /// # let folder = std::env::temp_dir().join(format!("systole-doc-{}", std::process::id()));
-    /// # std::fs::create_dir_all(&folder)?;
     /// let settings = GatewaySettings::default().listen(([127, 0, 0, 1], 0).into());
-    /// let journal = Journaled::new(folder.join("office.journal"));
-    /// let gateway = Gateway::new(&settings, &journal, [])?.with_delegate(Quiet);
+    /// let gateway = Gateway::new(&settings, [])?.with_delegate(Quiet);
     /// # drop(gateway);
-    /// # std::fs::remove_dir_all(&folder)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok::<(), systole::gateway::GatewayError>(())
     /// ```
     #[must_use]
     pub fn with_delegate(self, delegate: impl QueueDelegate) -> Self {
@@ -246,8 +240,7 @@ impl Gateway {
         let clock = self.mailboxes.clock().ok_or(GatewayError::NotInstalled)?;
         // On a simulated clock nothing may happen on other threads.
         let simulated = clock.is_simulated();
-        let file = &self.journal.file;
-        let query = if simulated { JournalQuery::here(file)? } else { JournalQuery::open(file, organism.feeder())? };
+        let query = organism.query()?.ok_or(GatewayError::NotInstalled)?;
         let secret = query.secret();
         let delegate = self.delegate.unwrap_or_else(|| {
             let owned = self.settings.mailboxes.clone();

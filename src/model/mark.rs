@@ -1,7 +1,7 @@
 //! The mark of the pump's lines in a conversation with a model.
 //!
 //! Who writes a message must not be able to write such a line. So a mark can't be guessed: it is derived from the key of
-//! the organism and the first message, so that each run of a message, and a fork, asks with the same text. And nothing
+//! the organism and the first message, so that each run of a message, and a retry, asks with the same text. And nothing
 //! stands in a conversation that could be taken for it: a mark that a text contains, in capitals or with digits in place of letters,
 //! is replaced by the next one, and a line that begins with a likeness of it in other letters loses its bracket to a
 //! character reference.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,9 +13,12 @@ use systole_core::core::{
     DeadLetter, DeadLetterError, DeadLetterId, Event, EventKind, Operation, OperationError, Party,
 };
 use systole_core::vocab::{FaultCode, Name, Partition, QName, ThreadId, ThreadPath};
+use systole_xml::ladder::{Raw, parse};
+use systole_xml::schema::{Element, Validated, Validator};
 use uuid::Uuid;
 
 use super::Operations;
+use crate::journal::Retry;
 
 /// An act of an operator. As JSON: `{"act": "pause", "listener": "planner"}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +44,21 @@ pub enum Act {
         /// The dead letters.
         #[serde(deserialize_with = "object")]
         letters: Letters,
+    },
+    /// Opens a conversation of the journal again from one of its messages on, as a new one: with all that was open then, and
+    /// nothing that came later.
+    Retry {
+        /// The id of the conversation, or of a thread in it.
+        conversation: String,
+        /// The id of a message in it, or of an answer to an awaited call; left out, the message that opened it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<String>,
+        /// XML of a payload of the same name, which takes the place of that of the message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        edit: Option<String>,
+        /// The client that gets the answers; left out, the one of the conversation.
+        #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+        owner: Option<String>,
     },
     /// Pauses a listener until it is resumed, also over a restart: no handler of it starts. Its messages wait, and their
     /// deadlines count. Handlers that run go on.
@@ -96,6 +115,15 @@ pub struct Outcome {
     /// The reason why the act had no effect on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The conversation that a retry opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<String>,
+}
+
+impl Outcome {
+    fn of(of: String, error: Option<String>) -> Self {
+        Self { of, error, opened: None }
+    }
 }
 
 /// The reason why an act had no effect.
@@ -111,6 +139,9 @@ pub enum ActError {
         /// The name.
         name: String,
     },
+    /// The conversation can't be retried.
+    #[error("{0}")]
+    CannotRetry(String),
     /// The core refused it.
     #[error(transparent)]
     Refused(#[from] OperationError),
@@ -124,7 +155,7 @@ impl ActError {
         match self {
             Self::Invalid(_) | Self::NoListener { .. } => true,
             Self::Refused(OperationError::Closed | OperationError::Letter(DeadLetterError::Closed)) => true,
-            Self::Refused(_) => false,
+            Self::CannotRetry(_) | Self::Refused(_) => false,
         }
     }
 }
@@ -136,6 +167,7 @@ impl Act {
             Self::Cancel { .. } => "cancel",
             Self::Redrive { .. } => "redrive",
             Self::Discard { .. } => "discard",
+            Self::Retry { .. } => "retry",
             Self::Pause { .. } => "pause",
             Self::Resume { .. } => "resume",
             Self::Drain { .. } => "drain",
@@ -209,6 +241,20 @@ impl Operations<'_> {
                 self.each_letter(name, letters, redrive).await
             }
             Act::Discard { letters } => self.each_letter(name, letters, |letter| Operation::Discard { letter }).await,
+            Act::Retry { conversation, at, edit, owner } => {
+                let retry = Retry {
+                    conversation: parsed(conversation)?,
+                    at: at.as_deref().map(parsed).transpose()?,
+                    edit: edit.as_deref().map(|xml| self.payload(xml)).transpose()?,
+                    owner: owner.as_deref().map(parsed).transpose()?,
+                };
+                let (opened, error) = match self.retry(retry).await {
+                    Ok(root) => (Some(root.to_string()), None),
+                    Err(error) if error.is_of_all() => return Err(error),
+                    Err(error) => (None, Some(error.to_string())),
+                };
+                Ok(vec![Outcome { of: conversation.clone(), error, opened }])
+            }
             Act::Pause { listener } => only(listener.clone(), self.pause(listener).await),
             Act::Resume { listener } => only(listener.clone(), self.resume(listener).await),
             Act::Drain { within } => {
@@ -256,6 +302,23 @@ impl Operations<'_> {
         self.letter("discard", letter, Operation::Discard { letter }).await
     }
 
+    /// Opens a conversation of the journal again from a message on, as a new one, and returns its id: see [`Act::Retry`].
+    /// Where its client sends messages over a network, that is the id of its message, too.
+    ///
+    /// # Errors
+    /// [`ActError`] if the organism has no journal in a file, the conversation or the message isn't kept, the client is gone,
+    /// or the organism ends.
+    ///
+    /// # Cancel safety
+    /// Once the journal is read, the conversation is opened even if the future is dropped.
+    pub async fn retry(&self, retry: Retry) -> Result<ThreadId, ActError> {
+        let conversation = retry.conversation.to_string();
+        let opened = self.retried(retry).await;
+        let told = opened.as_ref().map(drop).map_err(Clone::clone);
+        self.told("retry", &conversation, told)?;
+        opened
+    }
+
     /// Pauses a listener: see [`Act::Pause`].
     ///
     /// # Errors
@@ -283,6 +346,29 @@ impl Operations<'_> {
             }
         }
         Ok(result?)
+    }
+
+    async fn retried(&self, retry: Retry) -> Result<ThreadId, ActError> {
+        let shared = &self.organism.shared;
+        let failed = |why: &dyn std::fmt::Display| ActError::CannotRetry(why.to_string());
+        let query = self.organism.query().map_err(|error| failed(&error))?;
+        let query = query.ok_or_else(|| failed(&"the organism has no journal in a file, so it keeps no past"))?;
+        let moment = query.moment(retry).await.map_err(|error| failed(&error.problem()))?;
+        let moment = Box::new(moment.map_err(|error| failed(&error))?);
+        let root = shared.root();
+        let home = shared.directory.core_of(Partition::of(root)).ok_or(OperationError::Closed)?;
+        shared.operate(home, Operation::Retry { moment, root }).await?;
+        Ok(root)
+    }
+
+    /// Parses a payload as an entrance takes it.
+    fn payload(&self, xml: &str) -> Result<Validated<Element>, ActError> {
+        let shared = &self.organism.shared;
+        let raw = Raw::new(Bytes::copy_from_slice(xml.as_bytes()));
+        let canonical =
+            parse(&raw, &shared.blueprint.limits.xml).map_err(|error| ActError::Invalid(error.to_string()))?;
+        let judged = Validator::new(shared.catalog.clone()).validate(canonical);
+        judged.map_err(|error| ActError::Invalid(error.to_string()))
     }
 
     async fn paused(&self, listener: &str, pause: bool) -> Result<(), ActError> {
@@ -324,12 +410,12 @@ impl Operations<'_> {
             {
                 return result.map(|()| outcomes);
             }
-            outcomes.push(Outcome { of: letter.id.to_string(), error: result.err().map(|error| error.to_string()) });
+            outcomes.push(Outcome::of(letter.id.to_string(), result.err().map(|error| error.to_string())));
         }
         // What was named and isn't there is told, too.
         let absent = |id: &&String| !there.iter().any(|letter| is(letter, id));
         for id in filter.ids.iter().flatten().filter(absent) {
-            outcomes.push(Outcome { of: id.clone(), error: Some(DeadLetterError::Unknown.to_string()) });
+            outcomes.push(Outcome::of(id.clone(), Some(DeadLetterError::Unknown.to_string())));
         }
         Ok(outcomes)
     }
@@ -338,7 +424,7 @@ impl Operations<'_> {
     #[cfg(feature = "gateway")]
     pub(crate) fn done(&self, act: &'static str, of: String) -> Outcome {
         let error = self.told(act, &of, Ok(())).err().map(|error| error.to_string());
-        Outcome { of, error }
+        Outcome::of(of, error)
     }
 
     /// Tells of an act in the events and in the log, and returns its result.
@@ -357,6 +443,6 @@ impl Operations<'_> {
 fn only(of: String, result: Result<(), ActError>) -> Result<Vec<Outcome>, ActError> {
     match result {
         Err(error) if error.is_of_all() => Err(error),
-        result => Ok(vec![Outcome { of, error: result.err().map(|error| error.to_string()) }]),
+        result => Ok(vec![Outcome::of(of, result.err().map(|error| error.to_string()))]),
     }
 }

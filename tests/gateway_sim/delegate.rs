@@ -8,7 +8,7 @@ use systole::actor::*;
 use systole::gateway::{
     Block, BoxFuture, Call, DelegateError, Gateway, NoticeToken, QueueDelegate, QueueRead, Row, SessionId,
 };
-use systole::journal::{Durability, Journaled, Retention};
+use systole::journal::Durability;
 use systole::prelude::*;
 use systole::settings::GatewaySettings;
 
@@ -88,10 +88,8 @@ struct Place {
 impl Place {
     fn new(delegate: Moody) -> Self {
         let site = Site::made(|file| {
-            let (durability, retention) = (Durability::Process, Retention::default());
-            let journal = Journaled::new(file.to_owned()).durability(durability).retention(retention);
-            let gateway = Gateway::new(&GatewaySettings::default(), &journal, []).unwrap().with_delegate(delegate);
-            let organism = gateway.install(Organism::builder("office").durable(file, durability));
+            let gateway = Gateway::new(&GatewaySettings::default(), []).unwrap().with_delegate(delegate);
+            let organism = gateway.install(Organism::builder("office").durable(file, Durability::Process));
             let organism = organism.listener("parrot", || Parrot, |c| c.accepts::<Say>().replies::<Say>());
             (organism.client("ada", |c| c.calls::<Say>()), gateway)
         });

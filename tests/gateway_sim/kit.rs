@@ -151,7 +151,7 @@ impl Site {
     /// Starts the organism, at the time at which it ended.
     pub(crate) fn start(&mut self) {
         let config = Config::load(&self.folder.join("organism.yaml")).unwrap_or_else(|mistakes| panic!("{mistakes:?}"));
-        let (Some(settings), Some(journal)) = (&config.gateway, &config.journal) else { panic!("it has no gateway") };
+        let Some(settings) = &config.gateway else { panic!("it has no gateway") };
         let settings = settings.clone().listen(self.address.unwrap_or(settings.listen));
         let listeners = config.blueprint.listeners().zip(&config.kinds);
         let modes = listeners.filter_map(|((_, contract), kind)| match kind {
@@ -160,7 +160,7 @@ impl Site {
         });
         let modes: Vec<_> = modes.collect();
         let kinds = kinds(&config.blueprint, modes.iter().map(|(name, _)| name));
-        let gateway = Gateway::new(&settings, journal, modes).unwrap();
+        let gateway = Gateway::new(&settings, modes).unwrap();
         let is_facade = settings.molecule;
         let builder = gateway.install(self.builder(&config, &gateway));
         let mut kit = self.world.start(builder).unwrap();

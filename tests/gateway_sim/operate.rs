@@ -52,6 +52,35 @@ fn a_paused_listener_gets_no_messages_until_it_is_resumed() {
 }
 
 #[test]
+fn a_retried_message_is_read_under_the_id_of_its_conversation() {
+    let site = Site::new();
+    let answered = |words: &str| {
+        let leased = site.lease("{}");
+        site.post("worker", &format!("/v1/messages/{}/reply", text(&leased[0]["id"])), None, &answer(words)).is(202);
+        site.kit().settle();
+    };
+    let sent = site.ask(1);
+    answered("first");
+    let id = text(&site.sent(&sent)["thread"]);
+    let outcome = act(&site, &json!({ "act": "retry", "conversation": id }));
+    let opened = text(&outcome[0]["opened"]);
+    answered("second");
+    let known = site.get("ada", &format!("/v1/messages/{opened}")).is(200);
+    assert!(text(&known["reply"]["envelope"]).contains("second"), "{known}");
+    assert!(text(&site.sent(&sent)["reply"]["envelope"]).contains("first"));
+    // One from another message of it, with another payload.
+    let edit = ask(2);
+    let edit = &edit[edit.find("<ask").unwrap()..];
+    let edit = &edit[..edit.find("</message").unwrap_or(edit.len())];
+    let outcome = act(&site, &json!({ "act": "retry", "conversation": opened, "edit": edit }));
+    assert!(outcome[0]["opened"].is_string(), "{outcome}");
+    assert!(text(&site.lease("{}")[0]["envelope"]).contains(edit));
+    let outcome = act(&site, &json!({ "act": "retry", "conversation": "67e55044-10b1-426f-9247-bb680e5fe0c8" }));
+    assert!(text(&outcome[0]["error"]).contains("there is no thread"), "{outcome}");
+    site.post("boss", ACTS, None, &json!({ "act": "retry", "conversation": id, "edit": "<x" }).to_string()).is(400);
+}
+
+#[test]
 fn what_is_no_act_is_refused_with_its_mistake() {
     let site = Site::new();
     for (body, status, part) in [

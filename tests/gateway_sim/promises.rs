@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::Value;
-use systole::journal::{Fork, JournalOptions, SqliteJournal};
+use systole::journal::{JournalOptions, Retry, SqliteJournal};
 use systole::vocab::{MessageId, Time};
 use uuid::Uuid;
 
@@ -83,7 +83,7 @@ fn a_client_that_was_left_out_for_a_start_finds_faults_for_what_was_open() {
 }
 
 #[test]
-fn the_answer_of_a_fork_is_read_under_the_id_of_its_conversation() {
+fn the_answer_of_a_retry_is_read_under_the_id_of_its_conversation() {
     let mut site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
     let sent = ada.send(1).is(202).json();
@@ -97,17 +97,17 @@ fn the_answer_of_a_fork_is_read_under_the_id_of_its_conversation() {
     let file = site.folder.join("systole.journal");
     let id = |sql: &str| Connection::open(&file).unwrap().query_row(sql, [], |row| row.get::<_, [u8; 16]>(0)).unwrap();
     let at = MessageId::from_uuid(Uuid::from_bytes(id("SELECT id FROM message ORDER BY number LIMIT 1")));
-    let fork = Fork { conversation: text(&sent["thread"]).parse().unwrap(), at, edit: None, owner: None };
-    let forked =
-        SqliteJournal::open(&file, &JournalOptions::new([7; 32])).unwrap().fork(&fork, Time::default()).unwrap();
+    let retry = Retry { conversation: text(&sent["thread"]).parse().unwrap(), at: Some(at), edit: None, owner: None };
+    let retried =
+        SqliteJournal::open(&file, &JournalOptions::new([7; 32])).unwrap().retry(&retry, Time::default()).unwrap();
     site.start();
-    let path = format!("/v1/messages/{forked}");
+    let path = format!("/v1/messages/{retried}");
     assert_eq!(text(&ada.get(&path).is(200).json()["state"]), "delivered");
     site.party("bob").get(&path).problem(404, "not_found");
     answer("second");
     let known = ada.until(&path, |known| known["reply"].is_object());
     assert!(text(&known["reply"]["envelope"]).contains("second"), "{known}");
-    assert!(text(&known["reply"]["envelope"]).contains(&format!(">{forked}</in-reply-to>")), "{known}");
+    assert!(text(&known["reply"]["envelope"]).contains(&format!(">{retried}</in-reply-to>")), "{known}");
     let first = ada.get(&place(&sent)).is(200).json();
     assert!(text(&first["reply"]["envelope"]).contains("first") && first["replies"].as_array().unwrap().len() == 1);
 }

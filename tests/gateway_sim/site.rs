@@ -16,8 +16,7 @@ use serde_json::Value;
 use systole::core::{ClientContract, Contract, Routing};
 use systole::gateway::{Gateway, PrincipalKind, RemoteListener};
 use systole::jobs::{Job, JobRegistry};
-use systole::journal::Journaled;
-use systole::journal::{Durability, JournalOptions, Principals, Retention};
+use systole::journal::{Durability, JournalOptions, Principals};
 use systole::molecule;
 use systole::runtime::Organism;
 use systole::schema::PayloadSchema;
@@ -114,14 +113,13 @@ impl Site {
     /// Starts the organism, at a time if an earlier one ended then.
     fn start(folder: PathBuf, tokens: BTreeMap<String, String>, set: fn(&mut Contract), ended: Option<Time>) -> Self {
         let file = folder.join("x.journal");
-        let (durability, retention) = (Durability::Process, Retention::default());
+        let durability = Durability::Process;
         let [ada, worker, desk] = ["ada", "worker", "desk"].map(|name| name.parse::<Name>().unwrap());
         let mailboxes = [(ada.clone(), desk.clone())].into();
         let settings = GatewaySettings::default().requests(1_000_000).mailboxes(mailboxes);
-        let journal = Journaled::new(file.clone()).durability(durability).retention(retention);
         let [scout, mate] = ["scout", "mate"].map(|name| name.parse::<Name>().unwrap());
         let modes = [&worker, &desk, &scout, &mate].map(|name| (name.clone(), Mode::Poll));
-        let gateway = Gateway::new(&settings, &journal, modes).unwrap();
+        let gateway = Gateway::new(&settings, modes).unwrap();
         let remote = RemoteListener::new(gateway.mailboxes().clone());
         let elsewhere = |name: Name, accepts: &str| {
             let mut contract = Contract::new(name);

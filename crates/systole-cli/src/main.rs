@@ -88,7 +88,7 @@ enum Command {
     /// Inspect, check, rename and compact the journal of a durable organism
     #[command(subcommand)]
     Journal(journal::Action),
-    /// Show the conversations of a journal, while its organism runs or not; fork a conversation
+    /// Show the conversations of a journal, while its organism runs or not; retry a conversation
     #[command(subcommand)]
     Thread(thread::Action),
     /// Show, drop and redrive the dead letters of a journal

@@ -119,9 +119,8 @@ pub(super) fn top(args: &Top) -> Result<ExitCode, Failure> {
 
 /// Does an act, and prints its outcomes: exit code 1 if one of them is an error.
 pub(super) fn act_on(journal: &Path, act: &Value) -> Result<ExitCode, Failure> {
-    let answer = call(journal, Method::POST, "/v1/admin/acts", act.to_string().into_bytes())?;
     let (mut code, name) = (ExitCode::SUCCESS, act["act"].as_str().unwrap_or_default());
-    for outcome in answer["outcomes"].as_array().into_iter().flatten() {
+    for outcome in acted(journal, act)? {
         let of = outcome["of"].as_str().unwrap_or_default();
         match outcome["error"].as_str() {
             Some(error) => {
@@ -132,6 +131,12 @@ pub(super) fn act_on(journal: &Path, act: &Value) -> Result<ExitCode, Failure> {
         }
     }
     Ok(code)
+}
+
+/// Does an act, and returns its outcomes.
+pub(super) fn acted(journal: &Path, act: &Value) -> Result<Vec<Value>, Failure> {
+    let mut answer = call(journal, Method::POST, "/v1/admin/acts", act.to_string().into_bytes())?;
+    Ok(answer["outcomes"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 
 fn look(journal: &Path, path: &str) -> Result<Value, Failure> {

@@ -1,6 +1,6 @@
-//! `systole thread`: the conversations of a journal, open and ended ones, and forks of them.
+//! `systole thread`: the conversations of a journal, open and ended ones; retries of them.
 
-mod fork;
+mod retry;
 mod show;
 mod tree;
 
@@ -43,8 +43,9 @@ pub(super) enum Action {
         #[command(flatten)]
         of: Journal,
     },
-    /// Fork a conversation at a recorded message, for the next start; refused while the organism runs
-    Fork(fork::Fork),
+    /// Open a conversation again from a recorded message on, as a new one
+    #[command(alias = "fork")]
+    Retry(retry::Retry),
 }
 
 #[derive(Debug, Args)]
@@ -61,7 +62,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
         Action::List { open, of } => list(of, *open),
         Action::Tree { id, of } => tree::tree(of, id.as_ref()),
         Action::Show { id, of } => show::show(of, id),
-        Action::Fork(args) => fork::fork(args),
+        Action::Retry(args) => retry::retry(args),
     }
 }
 

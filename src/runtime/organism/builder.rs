@@ -70,7 +70,7 @@ pub(crate) enum JournalChoice {
 impl JournalChoice {
     /// Opens the journal and recovers it.
     pub(crate) fn open(self, organism: &str, entropy: &Entropy) -> Result<Opened, StartError> {
-        let mut room = None;
+        let (mut room, mut place) = (None, None);
         let mut log_full = LogFull::default();
         let (mut journal, durability): (Box<dyn Journal>, _) = match self {
             Self::File { file, durability, retention } => {
@@ -79,12 +79,13 @@ impl JournalChoice {
                 journal.claim(organism, entropy.random()).map_err(JournalError::from)?;
                 room = Some(journal.room());
                 log_full = journal.log_full();
+                place = Some(file);
                 (Box::new(journal), durability)
             }
             Self::Own(journal) => (journal, Durability::Process),
         };
         let recovered = journal.recover()?;
-        Ok(Opened { journal, durability, recovered, room, log_full })
+        Ok(Opened { journal, durability, recovered, room, log_full, file: place })
     }
 }
 
@@ -97,6 +98,8 @@ pub(crate) struct Opened {
     pub(crate) room: Option<Arc<Room>>,
     /// States whether the log is full, because another program reads the file.
     pub(crate) log_full: LogFull,
+    /// The file, where the journal is one.
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// A checked organism, ready to start.

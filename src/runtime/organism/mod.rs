@@ -8,6 +8,7 @@ pub(super) mod part;
 pub(super) mod serve;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use systole_xml::schema::Catalog;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 
-use crate::journal::{JournalFeeder, Room};
+use crate::journal::{JournalFeeder, JournalQuery, Room, StoreError};
 use crate::process::ending;
 use crate::runtime::client::{Client, SendError};
 use crate::runtime::pump::spec::ShardSpec;
@@ -68,6 +69,10 @@ pub struct Organism {
     room: Option<Arc<Room>>,
     /// Brings the tables of the journal up to date for those who read them, where there is a journal.
     feeder: Option<JournalFeeder>,
+    /// The file of the journal, where it is one.
+    file: Option<PathBuf>,
+    /// Reads that file, from the first time that somebody does.
+    query: Mutex<Option<JournalQuery>>,
     /// Moves partitions between cores, where there is a journal.
     #[cfg(feature = "testing")]
     handover: Option<Handover>,
@@ -186,14 +191,14 @@ impl Organism {
             order: Mutex::new(()),
         });
         let durable = journal.is_some();
-        let (journal_handle, recovered, room) = match journal {
-            None => (None, None, None),
-            Some(Opened { journal, durability, recovered, room, log_full: _ }) => {
+        let (journal_handle, recovered, room, file) = match journal {
+            None => (None, None, None, None),
+            Some(Opened { journal, durability, recovered, room, log_full: _, file }) => {
                 let journal_handle = match shared.clock.is_simulated() {
                     true => JournalHandle::here(journal, shared.links.clone()),
                     false => JournalHandle::beside(journal, durability, shared.clock.clone(), shared.links.clone())?,
                 };
-                (Some(JournalKeeper::of(journal_handle)), Some(recovered), room)
+                (Some(JournalKeeper::of(journal_handle)), Some(recovered), room, file)
             }
         };
         if let (Some(journal_handle), Some(recovered)) = (&journal_handle, &recovered) {
@@ -232,6 +237,8 @@ impl Organism {
         let (alive, ended) = mpsc::channel(1);
         let organism = Self {
             feeder,
+            file,
+            query: Mutex::default(),
             #[cfg(feature = "testing")]
             handover,
             shared,
@@ -272,10 +279,21 @@ impl Organism {
         self.shared.endings.watch(root, notify)
     }
 
-    /// Returns the feeder of the journal's tables; none where they always have all steps.
-    #[cfg(feature = "gateway")]
-    pub(crate) fn feeder(&self) -> Option<JournalFeeder> {
-        self.feeder.clone()
+    /// Returns the reader of the journal; none where that is no file.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file can't be read.
+    pub(crate) fn query(&self) -> Result<Option<JournalQuery>, StoreError> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let mut kept = self.query.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.is_none() {
+            // On a simulated clock nothing may happen on other threads.
+            *kept = Some(match self.shared.clock.is_simulated() {
+                true => JournalQuery::here(file)?,
+                false => JournalQuery::open(file, self.feeder.clone())?,
+            });
+        }
+        Ok(kept.clone())
     }
 
     /// Moves partitions between cores; `None` without a journal.

@@ -157,7 +157,7 @@ fn a_conversation_begins_anew_with_another_answer() {
     let at = shown.as_array().unwrap().iter().find(sum).unwrap()["id"].as_str().unwrap();
 
     fs::write(folder.0.join("sum.xml"), "<sum xmlns=\"urn:example:calculator:v1\" value=\"many\"/>").unwrap();
-    let fork = ["thread", "fork", conversation, "--at", at, "--edit", "sum.xml", "--organism", "organism.yaml"];
+    let fork = ["thread", "retry", conversation, "--at", at, "--edit", "sum.xml", "--organism", "organism.yaml"];
     let fork = |more: &[&str]| said(&[&fork[..], &["--journal", "swarm.journal"], more].concat());
     let (code, _, err) = fork(&[]);
     assert!(code == 1 && err.starts_with("sum.xml:1:") && err.contains("many"), "{err}");

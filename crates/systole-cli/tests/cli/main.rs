@@ -12,7 +12,6 @@ mod citizen;
 mod demo;
 mod describe;
 mod durable;
-mod fork;
 mod guide;
 mod journal;
 mod killed;
@@ -29,6 +28,7 @@ mod people;
 mod pictures;
 mod readers;
 mod refused;
+mod retry;
 mod run;
 #[cfg(feature = "gateway")]
 mod secrets;

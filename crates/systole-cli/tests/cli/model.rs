@@ -865,7 +865,7 @@ fn a_fork_asks_what_is_another_question_and_nothing_before_it() {
     fs::write(folder.0.join("say.xml"), "<say xmlns='urn:t'>y</say>").unwrap();
     let at = answer["id"].as_str().unwrap();
     let forked =
-        folder.systole(&["thread", "fork", &root, "--at", at, "--edit", "say.xml", "--organism", "organism.yaml"]);
+        folder.systole(&["thread", "retry", &root, "--at", at, "--edit", "say.xml", "--organism", "organism.yaml"]);
     assert!(forked.status.success(), "{}", String::from_utf8_lossy(&forked.stderr));
     let output = folder.command(&["run", "organism.yaml", "--until-idle"]).stdin(Stdio::null()).output().unwrap();
     has(&String::from_utf8_lossy(&output.stdout), &[">forked</say>"]);
@@ -1007,7 +1007,7 @@ fn a_budget_ends_two_models_that_answer_each_other_also_after_a_kill() {
     let shown: Vec<Value> = serde_json::from_slice(&shown.stdout).unwrap();
     let mut remarks = shown.iter().filter(|line| line["kind"] == "message" && line["from"] == "critic");
     let at = remarks.next_back().expect("the critic answered")["id"].as_str().unwrap().to_owned();
-    let fork = folder.systole(&["thread", "fork", &root, "--at", &at, "--organism", "organism.yaml"]);
+    let fork = folder.systole(&["thread", "retry", &root, "--at", &at, "--organism", "organism.yaml"]);
     let fork = String::from_utf8(fork.stdout).unwrap();
     let output = folder.systole(&["run", "organism.yaml", "--until-idle"]);
     has(&String::from_utf8_lossy(&output.stdout), &[">Pumps for agents</text>"]);

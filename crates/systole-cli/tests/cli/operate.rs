@@ -114,6 +114,45 @@ fn a_cancelled_conversation_ends_with_a_fault() {
 }
 
 #[test]
+fn a_conversation_is_retried_while_the_organism_runs() {
+    let desk = Desk::new("retried");
+    // This one answers with what it got.
+    fs::write(
+        desk.folder.join("organism.yaml"),
+        ORGANISM.replace(
+            r#"[sh, -c, "while [ ! -e go ]; do sleep 0.01; done; echo '<say xmlns=\"urn:t\">done</say>'"]"#,
+            "[cat]",
+        ),
+    )
+    .unwrap();
+    let (mut child, out) = desk.start();
+    say(&mut child);
+    out.until("the answer", |line| line.contains(">hi</say>"));
+    let listed: Value = serde_json::from_str(&desk.done(&["thread", "list", "--json"])).unwrap();
+    let id = listed[0]["id"].as_str().unwrap();
+    let again = desk.done(&["thread", "retry", id]);
+    out.until("the answer again", |line| line.contains(again.trim()) && line.contains(">hi</say>"));
+    let edit = desk.folder.join("edit.xml");
+    fs::write(&edit, "<say xmlns='urn:other'>x</say>").unwrap();
+    let refused = desk.command(&["thread", "retry", id, "--edit", "edit.xml"]);
+    assert_eq!(refused.status.code(), Some(1));
+    has(&String::from_utf8_lossy(&refused.stderr), &["urn:other"]);
+    fs::write(&edit, "<say xmlns='urn:t'>edited</say>").unwrap();
+    let nobody = desk.command(&["thread", "retry", id, "--as", "nobody"]);
+    has(&String::from_utf8_lossy(&nobody.stderr), &["no client 'nobody'"]);
+    // What it opened is durable: it goes on after a kill.
+    desk.done(&["pause", "parrot"]);
+    let edited = desk.done(&["thread", "retry", id, "--edit", "edit.xml"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (mut child, out) = desk.start();
+    desk.done(&["resume", "parrot"]);
+    out.until("the edited answer", |line| line.contains(edited.trim()) && line.contains(">edited</say>"));
+    desk.done(&["drain"]);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn the_socket_is_for_its_owner_alone_and_goes_with_the_organism() {
     let desk = Desk::new("socket");
     let socket = desk.folder.join("desk.journal.socket");

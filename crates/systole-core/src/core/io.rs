@@ -17,7 +17,7 @@ use super::gauge::Permit;
 use super::key::{InvocationId, ThreadKey};
 use super::read::{LABEL, ReadAnswer, ReadMessage};
 use super::usage::{ModelAnswer, ModelFailure, Usage};
-use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
+use crate::journal::{Moment, NoteRecord, Number, Op, Recovered, Step, Torn};
 use crate::protocol::write_fault;
 use crate::vocab::{Amounts, Fault, MessageId, Name, QName, ThreadId, Time};
 
@@ -281,6 +281,13 @@ pub enum Operation {
         /// The dead letter.
         letter: DeadLetterId,
     },
+    /// Opens a conversation again as it was at a time, as a new one.
+    Retry {
+        /// The conversation as it was.
+        moment: Box<Moment>,
+        /// The id of the new conversation, given from outside.
+        root: ThreadId,
+    },
     /// Pauses a listener: no handler of it starts or resumes. Its messages wait in their mailboxes, where deadlines count.
     /// Handlers that run go on. All cores get this, since each may keep slots of the listener.
     Pause {
@@ -304,6 +311,15 @@ pub enum OperationError {
     /// The dead letter stays where it is.
     #[error(transparent)]
     Letter(#[from] DeadLetterError),
+    /// The conversation can't be opened again.
+    #[error("the conversation can't be opened again: {0}")]
+    Torn(#[from] Torn),
+    /// The organism has no such client, which would get the answers.
+    #[error("the organism has no client '{0}', which would get the answers: name one that it has")]
+    NoClient(Name),
+    /// A limit of the organism is reached.
+    #[error("{0}")]
+    Full(Fault),
     /// The organism has ended.
     #[error("the organism has closed")]
     Closed,

@@ -11,6 +11,7 @@ mod error;
 mod failing;
 mod mail;
 mod memory;
+mod moment;
 mod record;
 mod split;
 
@@ -22,6 +23,7 @@ pub use mail::{
     AddresseeRecord, AgentRecord, MailRecord, MailState, MailStatus, OpenMail, Registration, SubmissionRecord,
 };
 pub use memory::MemoryJournal;
+pub use moment::{Moment, Torn};
 pub use record::{
     AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord, LAST_EPOCH,
     LetterPlace, LetterRecord, Link, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, Owner,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::types::ToSqlOutput;
-use systole_core::journal::{BudgetRecord, Number, Op};
+use systole_core::journal::{BudgetRecord, Number};
 use systole_core::vocab::{Amounts, Budget, Millionths, ThreadId};
 
 use super::apply::{Apply, over};
@@ -92,9 +92,4 @@ impl JournalReader {
     ) -> Result<Vec<BudgetRecord>, FileProblem> {
         self.rows(condition, params, |_, record, _, _| Ok(record))
     }
-}
-
-/// The operation that gives a fork of a thread its budget: what the conversation spent is not the fork's.
-pub(super) fn renewed(budget: BudgetRecord, thread: Number) -> Op {
-    Op::Budget(BudgetRecord { thread, spent: Amounts::default(), ..budget })
 }

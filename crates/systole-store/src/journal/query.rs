@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{OptionalExtension, Params, named_params};
 use systole_core::core::Egress;
-use systole_core::journal::{EgressRecord, MailRecord, MailStatus, Number, SubmissionRecord};
+use systole_core::journal::{EgressRecord, MailRecord, MailStatus, Moment, Number, SubmissionRecord};
 use systole_core::vocab::{FaultCode, MessageId, Name, QName, Time, XmlLimits};
 use systole_xml::ladder::{Raw, parse};
 use tokio::sync::oneshot;
@@ -17,6 +17,7 @@ use super::error::StoreError;
 use super::mail::{Gone, StatusRow};
 use super::principal::PrincipalRow;
 use super::reader::{JournalReader, time};
+use super::retry::{Retry, RetryError};
 use super::writer::JournalFeeder;
 use crate::principal::{Principal, TokenHash};
 use crate::sqlite::FileProblem;
@@ -225,6 +226,11 @@ impl JournalQuery {
             file: file.into(),
             fails: Arc::default(),
         })
+    }
+
+    /// Reads the moment of a retry.
+    pub async fn moment(&self, retry: Retry) -> Result<Result<Moment, RetryError>, QueryError> {
+        self.run(move |reader| Ok(retry.read(reader))).await
     }
 
     /// Returns the secret of the organism.

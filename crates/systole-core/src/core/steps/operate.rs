@@ -4,12 +4,12 @@
 //! durable, and its result goes out when they are.
 
 use super::Core;
-use crate::core::blueprint::ListenerId;
+use crate::core::blueprint::{ListenerId, Party};
 use crate::core::entrance::Phase;
 use crate::core::faults;
 use crate::core::io::{Operation, OperationError, Output};
 use crate::core::key::ThreadKey;
-use crate::journal::Op;
+use crate::journal::{Moment, Op, Recovered};
 use crate::vocab::{Partition, ThreadId};
 
 impl Core {
@@ -19,6 +19,7 @@ impl Core {
             Operation::Cancel { root, thread } => self.cancel_thread(root, thread),
             Operation::Redrive { letter, root } => self.redrive(letter, root).map_err(OperationError::from),
             Operation::Discard { letter } => self.discard_letter(letter).map_err(OperationError::from),
+            Operation::Retry { moment, root } => self.retry(*moment, root),
             Operation::Pause { listener } => self.pause(listener, true),
             Operation::Resume { listener } => self.pause(listener, false),
         };
@@ -60,6 +61,34 @@ impl Core {
             read += 1;
         }
         None
+    }
+
+    /// Opens a conversation as a start would that finds it in the journal. Its records are written with this step.
+    fn retry(&mut self, moment: Moment, root: ThreadId) -> Result<(), OperationError> {
+        if self.entrance.phase >= Phase::Draining {
+            return Err(OperationError::Closed);
+        }
+        if !matches!(self.setup.blueprint.party(moment.owner.as_str()), Some(Party::Client(_))) {
+            return Err(OperationError::NoClient(moment.owner));
+        }
+        self.tree.room_in_organism().map_err(OperationError::Full)?;
+        let out = &mut self.step.out;
+        let ops = moment.renew(&self.setup.key, root, &mut || out.next_number(), self.step.clock.now())?;
+        let mut opened = Recovered::default();
+        for op in &ops {
+            match op {
+                Op::Open(thread) => opened.threads.push(thread.clone()),
+                Op::Budget(budget) => opened.budgets.push(*budget),
+                Op::Fan(fan) => opened.fans.push(fan.clone()),
+                Op::Put(message) => opened.messages.push(message.clone()),
+                Op::Note(note) => opened.notes.push(note.clone()),
+                Op::Remember(entry) => opened.remembered.push(entry.clone()),
+                _ => {}
+            }
+        }
+        ops.into_iter().for_each(|op| self.step.out.write(|| op));
+        self.recover(opened);
+        Ok(())
     }
 
     fn pause(&mut self, listener: ListenerId, pause: bool) -> Result<(), OperationError> {

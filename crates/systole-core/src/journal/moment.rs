@@ -1,71 +1,107 @@
-//! Renewal of records: a fork has numbers and ids that nothing else has.
+//! Moments: a conversation at a time in its past, which opens again as a new one.
+//!
+//! Everything in it gets a number and an id that nothing else has; whatever was due at a time is due as much later as the
+//! new conversation is younger.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole_core::journal::{
-    FanId, FanOutcome, FanRecord, Link, MessageRecord, MessageState, NoteRecord, Number, Op, Owner, RememberedRecord,
-    ReplyTo, Seen, SubmissionRecord, ThreadRecord, numbers_after,
+use super::{
+    BudgetRecord, FanId, FanOutcome, FanRecord, Link, MessageRecord, MessageState, NoteRecord, Number, Op, Owner,
+    RememberedRecord, ReplyTo, Seen, SubmissionRecord, ThreadRecord,
 };
-use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
+use crate::vocab::{Amounts, IdKey, MessageId, Name, ThreadId, Time};
 
-use super::budget::renewed;
-use super::open_rows::OpenRows;
-use crate::sqlite::FileProblem;
+/// A conversation at a time in its past.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moment {
+    /// The time.
+    pub at: Time,
+    /// The client that gets the answers of the new conversation.
+    pub owner: Name,
+    /// True if that client sends its messages over a network: the answers are those to the message whose id is that of the
+    /// new conversation.
+    pub submitted: bool,
+    /// The open threads in order of number, the root first.
+    pub threads: Vec<ThreadRecord>,
+    /// Their budgets.
+    pub budgets: Vec<BudgetRecord>,
+    /// The messages that were not done, in order of place.
+    pub messages: Vec<MessageRecord>,
+    /// The fan-outs.
+    pub fans: Vec<FanRecord>,
+    /// The notes of those messages.
+    pub notes: Vec<NoteRecord>,
+    /// The entries of contexts.
+    pub remembered: Vec<RememberedRecord>,
+}
+
+/// A conversation refers to a record that it lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a conversation refers to a missing record")]
+pub struct Torn;
+
+impl Moment {
+    /// Makes the operations that open it again as the conversation `root`, at a time. `next` gives numbers that rise.
+    ///
+    /// # Errors
+    /// [`Torn`] if records that it needs are missing.
+    pub fn renew(
+        self,
+        key: &IdKey,
+        root: ThreadId,
+        next: &mut dyn FnMut() -> Number,
+        now: Time,
+    ) -> Result<Vec<Op>, Torn> {
+        Renewal::new(key, root, next, &self, now)?.ops(self)
+    }
+}
 
 /// New numbers and ids by old ones.
-pub(super) struct Renewal {
-    key: IdKey,
+struct Renewal<'a> {
+    key: &'a IdKey,
     root: ThreadId,
     /// New numbers by old ones, in the same order.
     numbers: BTreeMap<Number, Number>,
     threads: HashMap<ThreadId, ThreadId>,
     messages: HashMap<MessageId, MessageId>,
-    /// The last number that was assigned.
-    last: Number,
+    next: &'a mut dyn FnMut() -> Number,
     /// Delay of everything that is due at a time.
     later: Duration,
     /// The label of answers to a client over a network: the id of its message.
     label: Option<Arc<str>>,
 }
 
-impl Renewal {
-    /// Assigns the numbers of a start that nothing else has.
-    pub(super) fn new(key: IdKey, epoch: u32, moment: &OpenRows, later: Duration) -> Result<Self, FileProblem> {
-        let first = moment.threads.first().ok_or_else(torn)?;
-        let mut last = numbers_after(epoch);
-        let (_, root) = key.derive_entry(first.id, last);
-        let mut numbers = BTreeMap::new();
-        for number in numbers_of(moment) {
-            last += 1;
-            numbers.insert(number, last);
-        }
+impl<'a> Renewal<'a> {
+    fn new(
+        key: &'a IdKey,
+        root: ThreadId,
+        next: &'a mut dyn FnMut() -> Number,
+        moment: &Moment,
+        now: Time,
+    ) -> Result<Self, Torn> {
+        let first = moment.threads.first().ok_or(Torn)?;
+        let numbers = numbers_of(moment).into_iter().map(|number| (number, next())).collect();
+        let later = now.since(moment.at);
         let mut renewal =
-            Self { key, root, numbers, threads: HashMap::new(), messages: HashMap::new(), last, later, label: None };
+            Self { key, root, numbers, threads: HashMap::new(), messages: HashMap::new(), next, later, label: None };
         for thread in &moment.threads {
             let id = match thread.number == first.number {
                 true => root,
-                false => renewal.key.derive_entry(root, renewal.number(thread.number)?).1,
+                false => key.derive_entry(root, renewal.number(thread.number)?).1,
             };
             renewal.threads.insert(thread.id, id);
         }
         for message in &moment.messages {
-            let (id, _) = renewal.key.derive_entry(root, renewal.number(message.number)?);
+            let (id, _) = key.derive_entry(root, renewal.number(message.number)?);
             renewal.messages.insert(message.id, id);
         }
         Ok(renewal)
     }
 
-    /// Returns the id of the new conversation.
-    pub(super) fn root(&self) -> ThreadId {
-        self.root
-    }
-
-    /// Makes the operations that create the conversation for a client. `submitted`: as a message of a client over a
-    /// network, whose id is that of the conversation.
-    pub(super) fn ops(&mut self, moment: OpenRows, owner: &Name, submitted: bool) -> Result<Vec<Op>, FileProblem> {
-        let OpenRows { threads, budgets, messages, fans, notes, remembered } = moment;
+    fn ops(mut self, moment: Moment) -> Result<Vec<Op>, Torn> {
+        let Moment { at: _, owner, submitted, threads, budgets, messages, fans, notes, remembered } = moment;
         let before = threads.first().map(|root| root.owner.clone());
         let mut ops = Vec::new();
         if submitted {
@@ -74,10 +110,12 @@ impl Renewal {
             ops.push(Op::Submitted(SubmissionRecord { id, client: owner.clone(), root: self.root, key: None }));
         }
         for thread in threads {
-            ops.push(Op::Open(self.thread(thread, owner)?));
+            ops.push(Op::Open(self.thread(thread, &owner)?));
         }
         for budget in budgets {
-            ops.push(renewed(budget, self.number(budget.thread)?));
+            // What the conversation spent before is not the new one's.
+            let thread = self.number(budget.thread)?;
+            ops.push(Op::Budget(BudgetRecord { thread, spent: Amounts::default(), ..budget }));
         }
         for fan in fans {
             ops.push(Op::Fan(self.fan(fan)?));
@@ -92,7 +130,7 @@ impl Renewal {
         for note in notes {
             ops.push(Op::Note(self.note(note)?));
         }
-        for (entry, _) in remembered {
+        for entry in remembered {
             let (number, thread) = (self.number(entry.number)?, self.number(entry.thread)?);
             let link = match entry.link {
                 Link::Calls(calls) => Link::Calls(calls.into_iter().map(|id| self.id(id)).collect()),
@@ -103,10 +141,10 @@ impl Renewal {
         Ok(ops)
     }
 
-    fn thread(&mut self, thread: ThreadRecord, owner: &Name) -> Result<ThreadRecord, FileProblem> {
+    fn thread(&mut self, thread: ThreadRecord, owner: &Name) -> Result<ThreadRecord, Torn> {
         Ok(ThreadRecord {
             number: self.number(thread.number)?,
-            id: self.threads.get(&thread.id).copied().ok_or_else(torn)?,
+            id: self.threads.get(&thread.id).copied().ok_or(Torn)?,
             parent: thread.parent.map(|parent| self.number(parent)).transpose()?,
             root: self.number(thread.root)?,
             owner: if thread.parent.is_none() { Owner::Client(owner.clone()) } else { thread.owner },
@@ -123,7 +161,7 @@ impl Renewal {
         })
     }
 
-    fn message(&mut self, message: MessageRecord) -> Result<MessageRecord, FileProblem> {
+    fn message(&mut self, message: MessageRecord) -> Result<MessageRecord, Torn> {
         Ok(MessageRecord {
             number: self.number(message.number)?,
             place: self.number(message.place)?,
@@ -140,7 +178,7 @@ impl Renewal {
         })
     }
 
-    fn note(&self, note: NoteRecord) -> Result<NoteRecord, FileProblem> {
+    fn note(&self, note: NoteRecord) -> Result<NoteRecord, Torn> {
         let value = match (note.index, note.value.parse::<Seen>()) {
             (NoteRecord::CONTEXT, Ok(seen)) => {
                 // Entries that the context has forgotten since have no new number, but later entries have.
@@ -152,7 +190,7 @@ impl Renewal {
         Ok(NoteRecord { message: self.number(note.message)?, value, ..note })
     }
 
-    fn fan(&mut self, mut fan: FanRecord) -> Result<FanRecord, FileProblem> {
+    fn fan(&mut self, mut fan: FanRecord) -> Result<FanRecord, Torn> {
         if let Some(call) = &mut fan.call {
             call.until = call.until.map(|until| self.time(until));
             if let FanOutcome::Decided { order, .. } = &mut call.outcome {
@@ -167,17 +205,14 @@ impl Renewal {
         })
     }
 
-    fn number(&self, number: Number) -> Result<Number, FileProblem> {
-        self.numbers.get(&number).copied().ok_or_else(torn)
+    fn number(&self, number: Number) -> Result<Number, Torn> {
+        self.numbers.get(&number).copied().ok_or(Torn)
     }
 
     /// Renews an id, the same wherever it occurs; ids of ended rows are renewed, too.
     fn id(&mut self, id: MessageId) -> MessageId {
-        let Self { key, root, last, messages, .. } = self;
-        *messages.entry(id).or_insert_with(|| {
-            *last += 1;
-            key.derive_entry(*root, *last).0
-        })
+        let Self { key, root, next, messages, .. } = self;
+        *messages.entry(id).or_insert_with(|| key.derive_entry(*root, next()).0)
     }
 
     /// Renews the destination of an answer; no handler awaits the answer to a call of a fan-out that has ended.
@@ -196,16 +231,12 @@ impl Renewal {
     }
 }
 
-fn torn() -> FileProblem {
-    FileProblem::damaged("a conversation refers to a missing row")
-}
-
 /// Collects all numbers of a conversation, in order.
-fn numbers_of(moment: &OpenRows) -> Vec<Number> {
-    let OpenRows { threads, messages, fans, remembered, .. } = moment;
+fn numbers_of(moment: &Moment) -> Vec<Number> {
+    let Moment { threads, messages, fans, remembered, .. } = moment;
     let mut numbers: Vec<_> = threads.iter().map(|thread| thread.number).collect();
     numbers.extend(messages.iter().flat_map(|message| [message.number, message.place]));
-    numbers.extend(remembered.iter().map(|(entry, _)| entry.number));
+    numbers.extend(remembered.iter().map(|entry| entry.number));
     for fan in fans {
         numbers.push(fan.id.message);
         if let Some(FanOutcome::Decided { order, .. }) = fan.call.as_ref().map(|call| &call.outcome) {

@@ -1,4 +1,4 @@
-//! Changes of an operator for the next start of an organism: `systole thread fork` forks a conversation at one of its
+//! Changes of an operator for the next start of an organism: `systole thread retry` forks a conversation at one of its
 //! messages, `dead redrive` redrives a dead letter.
 
 use std::fs;
@@ -79,7 +79,7 @@ impl Folder {
     }
 
     fn fork(&self, conversation: &str, at: &str, more: &[&str]) -> (i32, String, String) {
-        let args = ["thread", "fork", conversation, "--at", at, "--journal", "a.journal"];
+        let args = ["thread", "retry", conversation, "--at", at, "--journal", "a.journal"];
         self.said(&[&args, more].concat())
     }
 

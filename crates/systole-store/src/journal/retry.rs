@@ -1,13 +1,14 @@
-//! Forks: a conversation that starts again from a recorded message.
+//! Retries: a conversation that starts again from a recorded message, as a new one.
 //!
-//! The fork is the state that a crash right after the step of a message would have left of its conversation, under new
+//! It begins with the state that a crash right after the step of a message would have left of the old one, under new
 //! ids and numbers: whatever was open then is open again, and handlers run from their beginning with the answers that
 //! they had received by then. The message itself waits as it came, or edited. Later messages are left out.
 
 use bytes::Bytes;
 use rusqlite::{Connection, ToSql};
 use systole_core::journal::{
-    BodyRecord, FanId, MessageRecord, MessageState, Owner, RememberedRecord, Step, ThreadRecord,
+    BodyRecord, FanId, MessageRecord, MessageState, Moment, Number, Owner, RememberedRecord, Step, ThreadRecord,
+    numbers_after,
 };
 use systole_core::vocab::{IdKey, MessageId, Name, QName, ThreadId, Time, XmlLimits};
 use systole_xml::ladder::{LadderError, Raw, parse};
@@ -20,28 +21,27 @@ use super::fan::SettledRow;
 use super::meta::Meta;
 use super::open_rows::OpenRows;
 use super::reader::JournalReader;
-use super::renew::Renewal;
 use super::retain::horizon;
 use super::sum::Sums;
 use crate::sqlite::FileProblem;
 
-/// A request for a fork.
+/// A retry of a conversation.
 #[derive(Debug)]
-pub struct Fork {
+pub struct Retry {
     /// The conversation, or a thread in it.
     pub conversation: ThreadId,
-    /// A message of the conversation, or an answer to an awaited call.
-    pub at: MessageId,
+    /// A message of the conversation, or an answer to an awaited call; none for the message that opened it.
+    pub at: Option<MessageId>,
     /// A payload of the same name that replaces the one of the message.
     pub edit: Option<Validated<Element>>,
-    /// The client that owns the fork, if not the owner of the conversation.
+    /// The client that owns the new conversation, if not the owner of the conversation.
     pub owner: Option<Name>,
 }
 
-/// Failure to fork a conversation.
+/// The reason why a conversation can't be retried.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
-pub enum ForkError {
+pub enum RetryError {
     /// The journal can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -58,6 +58,11 @@ pub enum ForkError {
         /// The conversation.
         conversation: ThreadId,
     },
+    /// The message that opened the conversation is not kept.
+    #[error(
+        "the message that opened {0} is not kept: `systole thread show {0}` shows those that are: name one with `--at`"
+    )]
+    NoBeginning(ThreadId),
     /// The message belongs to another conversation.
     #[error("message {at} is not of this conversation, but of {found}: name that one, or another message")]
     Elsewhere {
@@ -81,7 +86,7 @@ pub enum ForkError {
     #[error("message {0} was discarded when it came: name another one")]
     Discarded(MessageId),
     /// The root belongs to `<boot>`.
-    #[error("a conversation of <boot> can't be forked, since each start opens a new one: name another one")]
+    #[error("a conversation of <boot> can't be retried, since each start opens a new one: name another one")]
     Boot,
     /// No client owns the root.
     #[error("the conversation has no client that would get its answers: name one with `--as NAME`")]
@@ -106,7 +111,7 @@ pub enum ForkError {
     },
 }
 
-systole_core::vocab::debug_is_display!(ForkError);
+systole_core::vocab::debug_is_display!(RetryError);
 
 impl SqliteJournal {
     /// Writes a new conversation, begun at this time, that the next start opens, and returns its id. Where its owner
@@ -115,45 +120,54 @@ impl SqliteJournal {
     /// Counts as a start, since the records have the numbers of one.
     ///
     /// # Errors
-    /// [`ForkError`]; then nothing is written.
-    pub fn fork(&mut self, fork: &Fork, now: Time) -> Result<ThreadId, ForkError> {
+    /// [`RetryError`]; then nothing is written.
+    pub fn retry(&mut self, retry: &Retry, now: Time) -> Result<ThreadId, RetryError> {
         self.feed_all()?;
         let reader = JournalReader::join(&self.file)?.begin()?;
-        let (moment, at) = fork.read(&reader)?;
+        let moment = retry.read(&reader)?;
         drop(reader);
-        let owner = fork.owner(&moment)?;
-        let mut id = fork.conversation;
+        let mut id = retry.conversation;
         self.transaction(|journal| {
             let Self { db, meta, known, sums, retain, .. } = journal;
-            let epoch = meta.next_epoch()?;
-            let mut renewal = Renewal::new(IdKey::new(meta.key), epoch, &moment, now.since(at))?;
-            id = renewal.root();
-            let submitted = is_over_network(db, fork.conversation, &owner)?;
-            let step = Step { ops: renewal.ops(moment, &owner, submitted)?, at: now };
+            let (key, epoch) = (IdKey::new(meta.key), meta.next_epoch()?);
+            let mut last = numbers_after(epoch);
+            (_, id) = key.derive_entry(id, last);
+            let mut next = || {
+                last += 1;
+                last
+            };
+            let ops = moment.renew(&key, id, &mut next, now).map_err(|torn| FileProblem::damaged(torn.to_string()))?;
             let mut apply = Apply::after(retain.now(), db, meta, known, sums);
-            apply.step(&step)?;
+            apply.step(&Step { ops, at: now })?;
             Ok(Meta { epoch, ..apply.finish(meta)? })
         })?;
         Ok(id)
     }
 }
 
-impl Fork {
-    /// Reads the conversation at the time of the message, applies the edit, and returns that time.
-    fn read(&self, reader: &JournalReader) -> Result<(OpenRows, Time), ForkError> {
+impl Retry {
+    /// Reads the conversation at the time of the message, and applies the edit.
+    ///
+    /// # Errors
+    /// [`RetryError`].
+    pub(super) fn read(&self, reader: &JournalReader) -> Result<Moment, RetryError> {
         let threads = reader.conversation(self.conversation)?;
-        let root = threads.first().ok_or(ForkError::NoThread(self.conversation))?.record.root;
-        let point = reader.told(Point::find(reader, self.at))?;
-        let point = point.ok_or(ForkError::NoMessage { at: self.at, conversation: self.conversation })?;
-        let forgotten = || ForkError::Forgotten(self.at);
+        let root = threads.first().ok_or(RetryError::NoThread(self.conversation))?.record.root;
+        let at = match self.at {
+            Some(at) => at,
+            None => reader.told(first_message(reader, root))?.ok_or(RetryError::NoBeginning(self.conversation))?,
+        };
+        let point = reader.told(Point::find(reader, at))?;
+        let point = point.ok_or(RetryError::NoMessage { at, conversation: self.conversation })?;
+        let forgotten = || RetryError::Forgotten(at);
         if point.at < reader.told(horizon(&reader.db, &mut Sums::default()))? {
             return Err(forgotten());
         }
         let found = reader.told(root_of(reader, &point.message))?.ok_or_else(forgotten)?;
         if found.number != root {
-            return Err(ForkError::Elsewhere { at: self.at, found: found.id });
+            return Err(RetryError::Elsewhere { at, found: found.id });
         }
-        self.check(&point)?;
+        self.check(at, &point)?;
         let edit = |row: &mut SettledRow| {
             if let (Some(edit), Ok(answer)) = (&self.edit, &mut row.settled.outcome)
                 && point.answer == Some((row.fan, row.place))
@@ -163,7 +177,7 @@ impl Fork {
         };
         let mut moment = reader.told(OpenRows::read(reader, root, point.at, edit))?;
         let message = moment.messages.iter_mut().find(|message| message.number == point.message.number);
-        let message = message.ok_or(ForkError::Discarded(self.at))?;
+        let message = message.ok_or(RetryError::Discarded(at))?;
         if point.answer.is_none() {
             message.state = MessageState::Queued;
             if let Some(edit) = &self.edit {
@@ -179,27 +193,32 @@ impl Fork {
             }
         }
         if let Some(spawned) = moment.threads.iter().find(|thread| thread.spawned) {
-            return Err(ForkError::Spawned(spawned.id));
+            return Err(RetryError::Spawned(spawned.id));
         }
-        Ok((moment, Time::from_nanos(point.at.cast_unsigned())))
+        let owner = self.owner(&moment)?;
+        let submitted = reader.told(is_over_network(&reader.db, self.conversation, &owner))?;
+        let OpenRows { threads, budgets, messages, fans, notes, remembered } = moment;
+        let remembered = remembered.into_iter().map(|(entry, _)| entry).collect();
+        let at = Time::from_nanos(point.at.cast_unsigned());
+        Ok(Moment { at, owner, submitted, threads, budgets, messages, fans, notes, remembered })
     }
 
     /// Checks that the edit has the payload name of the message.
-    fn check(&self, point: &Point) -> Result<(), ForkError> {
+    fn check(&self, at: MessageId, point: &Point) -> Result<(), RetryError> {
         let Some(edit) = &self.edit else { return Ok(()) };
-        let payload = point.payload.clone().ok_or(ForkError::Fault(self.at))?;
-        let payload = parse(&Raw::new(payload), &XmlLimits::UNLIMITED)
-            .map_err(|error| ForkError::Unreadable { at: self.at, error })?;
+        let payload = point.payload.clone().ok_or(RetryError::Fault(at))?;
+        let payload =
+            parse(&Raw::new(payload), &XmlLimits::UNLIMITED).map_err(|error| RetryError::Unreadable { at, error })?;
         let expected = payload.root().clone();
         let found = edit.payload().root().clone();
-        if expected == found { Ok(()) } else { Err(ForkError::OtherPayload { at: self.at, expected, found }) }
+        if expected == found { Ok(()) } else { Err(RetryError::OtherPayload { at, expected, found }) }
     }
 
-    fn owner(&self, moment: &OpenRows) -> Result<Name, ForkError> {
+    fn owner(&self, moment: &OpenRows) -> Result<Name, RetryError> {
         match (moment.threads.first().map(|root| &root.owner), &self.owner) {
-            (Some(Owner::Boot), _) => Err(ForkError::Boot),
+            (Some(Owner::Boot), _) => Err(RetryError::Boot),
             (Some(_), Some(name)) | (Some(Owner::Client(name)), None) => Ok(name.clone()),
-            (Some(Owner::None | Owner::Listener(_)) | None, _) => Err(ForkError::NoClient),
+            (Some(Owner::None | Owner::Listener(_)) | None, _) => Err(RetryError::NoClient),
         }
     }
 }
@@ -235,6 +254,12 @@ impl Point {
         let payload = row.settled.outcome.ok().map(|answer| answer.payload);
         Ok(message.map(|(message, _)| Self { at, message, answer: Some((row.fan, row.place)), payload }))
     }
+}
+
+/// Finds the message that opened a conversation: the first in it that its client sent.
+fn first_message(reader: &JournalReader, root: Number) -> Result<Option<MessageId>, FileProblem> {
+    let first = "WHERE thread IN (SELECT number FROM thread WHERE parent = ?1) ORDER BY number LIMIT 1";
+    Ok(reader.rows(first, [root.cast_signed()], |_, message: MessageRecord, _, _| Ok(message.id))?.pop())
 }
 
 /// Returns whether a client over a network sent a conversation, or its owner is one.
