@@ -10,6 +10,7 @@ use systole_core::inbox::{InboxError, InboxProblem, JobError};
 use systole_core::mailbox::Refused;
 use systole_core::vocab::{Fault, FaultCode};
 
+use super::http::rejections::Rejection;
 use super::notices::DelegateFailure;
 use super::service::{ActError, Ending};
 use super::submissions::SubmitError;
@@ -318,6 +319,7 @@ impl IntoResponse for Problem {
             code: self.code,
             more: *self.more,
         };
+        let rejection = Rejection { code: self.code, detail: details.detail.as_str().into() };
         let text = serde_json::to_string(&details).expect("the keys of a problem are texts");
         let mut response = Response::new(Body::from(text));
         *response.status_mut() = self.status;
@@ -332,6 +334,7 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        response.extensions_mut().insert(rejection);
         response
     }
 }

@@ -164,7 +164,9 @@ fn router(operated: Operated) -> Router {
     Router::new()
         .route("/v1/admin/acts", post(act))
         .route("/v1/admin/conversations", get(|s, r| looks_at(s, Look::Conversations, r)))
-        .route("/v1/admin/conversations/{id}/threads", get(threads))
+        .route("/v1/admin/conversations/{id}/threads", get(|s, p, r| look_of(s, Look::Threads, p, r)))
+        .route("/v1/admin/threads/{id}/messages", get(|s, p, r| look_of(s, Look::Messages, p, r)))
+        .route("/v1/admin/messages/{id}", get(|s, p, r| look_of(s, Look::Message, p, r)))
         .route("/v1/admin/dead-letters", get(|s, r| looks_at(s, Look::DeadLetters, r)))
         .route("/v1/admin/listeners", get(|s, r| looks_at(s, Look::Listeners, r)))
         .route("/v1/admin/events", get(|s, r| looks_at(s, Look::Events, r)))
@@ -176,12 +178,13 @@ async fn looks_at(State(operated): State<Operated>, at: Look, request: Request) 
     at.at(&request)?.look(&operated.organism, operated.mailboxes.as_ref(), operator()).await
 }
 
-async fn threads(
-    State(operated): State<Operated>,
+async fn look_of(
+    operated: State<Operated>,
+    of: fn(String) -> Look,
     UrlPath(id): UrlPath<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    Look::Threads(id).at(&request)?.look(&operated.organism, operated.mailboxes.as_ref(), operator()).await
+    looks_at(operated, of(id), request).await
 }
 
 async fn act(State(operated): State<Operated>, request: Request) -> Result<Response, Problem> {

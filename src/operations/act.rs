@@ -71,6 +71,11 @@ pub enum Act {
         /// The listener.
         listener: String,
     },
+    /// Sets the levels of the log, until the organism ends: `debug`, or `info,systole::gateway=debug`.
+    LogLevel {
+        /// The levels.
+        level: String,
+    },
     /// Ends the organism in order: it takes no new messages, and ends when no work is left, or after that time.
     Drain {
         /// Seconds.
@@ -110,7 +115,7 @@ fn object<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Re
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The conversation, the thread, the dead letter or the listener.
+    /// The conversation, the thread, the dead letter, the listener, the levels of the log or the organism.
     pub of: String,
     /// The reason why the act had no effect on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,6 +175,7 @@ impl Act {
             Self::Retry { .. } => "retry",
             Self::Pause { .. } => "pause",
             Self::Resume { .. } => "resume",
+            Self::LogLevel { .. } => "log-level",
             Self::Drain { .. } => "drain",
         }
     }
@@ -257,6 +263,13 @@ impl Operations<'_> {
             }
             Act::Pause { listener } => only(listener.clone(), self.pause(listener).await),
             Act::Resume { listener } => only(listener.clone(), self.resume(listener).await),
+            Act::LogLevel { level } => {
+                let set = match &self.organism.log_levels {
+                    Some(set) => set(level).map_err(|why| ActError::Invalid(format!("{level}: {why}"))),
+                    None => Err(ActError::Invalid("this program sets no levels of its log".to_owned())),
+                };
+                only(level.clone(), self.told(name, level, set))
+            }
             Act::Drain { within } => {
                 let organism = self.organism.blueprint().organism.to_string();
                 let begun = self.told(name, &organism, Ok(()));

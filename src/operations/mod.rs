@@ -2,15 +2,15 @@
 //!
 //! The library, the gateway and the program are thin over this. An [`Act`] goes through the machines as an input of the core,
 //! and is durable where the organism is; each is an event and a line of the log, with the operator who did it. A look reads the
-//! live state from the cores.
-//!
-//! Not here: the past, which the journal has ([`crate::journal::JournalReader`]).
+//! present from the cores, and the past from the journal, into the same records.
 
 mod act;
 mod look;
 
 pub use act::{Act, ActError, Letters, Outcome};
-pub use look::{ConversationRecord, LetterRecord, ListenerRecord, Page, ThreadRecord, Wanted};
+pub use look::{
+    ConversationRecord, LetterRecord, ListenerRecord, LookError, MessageKind, MessageRecord, Page, ThreadRecord, Wanted,
+};
 
 use systole_core::vocab::{Name, ThreadId};
 

@@ -18,7 +18,7 @@ fn items(site: &Site, path: &str) -> Vec<Value> {
 fn an_admin_cancels_a_conversation_and_its_sender_learns_it() {
     let site = Site::new();
     let sent = site.ask(1);
-    let open = items(&site, "/v1/admin/conversations?listener=worker");
+    let open = items(&site, "/v1/admin/conversations?state=open&listener=worker");
     assert_eq!((open.len(), &open[0]["listeners"]), (1, &json!(["worker"])));
     let id = text(&open[0]["conversation"]);
     let threads = items(&site, &format!("/v1/admin/conversations/{id}/threads"));
@@ -27,7 +27,7 @@ fn an_admin_cancels_a_conversation_and_its_sender_learns_it() {
     assert_eq!(act(&site, &json!({ "act": "cancel", "conversation": id })), json!([{ "of": id }]));
     let known = site.sent(&sent);
     assert_eq!((text(&known["state"]), text(&known["reply"]["fault"])), ("faulted".to_owned(), "cancelled".to_owned()));
-    assert!(items(&site, "/v1/admin/conversations?listener=worker").is_empty());
+    assert!(items(&site, "/v1/admin/conversations?state=open&listener=worker").is_empty());
     let again = act(&site, &json!({ "act": "cancel", "conversation": id }));
     assert!(text(&again[0]["error"]).contains("is no open thread"), "{again}");
 }
@@ -49,6 +49,68 @@ fn a_paused_listener_gets_no_messages_until_it_is_resumed() {
     site.post("worker", &format!("/v1/messages/{}/reply", text(&leased[0]["id"])), None, &answer("one")).is(202);
     site.kit().settle();
     assert_eq!(text(&site.sent(&sent)["state"]), "answered");
+}
+
+#[test]
+fn a_page_looks_the_same_while_a_conversation_is_open_and_when_it_has_ended() {
+    let site = Site::new();
+    let sent = site.ask(1);
+    let id = text(&site.sent(&sent)["thread"]);
+    let only = |path: &str| {
+        let found = items(&site, path);
+        assert_eq!(found.len(), 1, "{path}: {found:?}");
+        found[0].clone()
+    };
+    let look = "/v1/admin/conversations?listener=worker&payload=%7Burn:t%7Dask";
+    let open = only(&format!("{look}&state=open"));
+    assert_eq!((&open["conversation"], &open["open"], &open["running"]), (&json!(id), &json!(true), &json!(1)));
+    let threads = items(&site, &format!("/v1/admin/conversations/{id}/threads"));
+    let leased = site.lease("{}");
+    site.post("worker", &format!("/v1/messages/{}/reply", text(&leased[0]["id"])), None, &answer("done it")).is(202);
+    site.kit().settle();
+    let ended = only(&format!("{look}&state=ended"));
+    for field in ["conversation", "owner", "opened", "payload", "listeners"] {
+        assert_eq!(open[field], ended[field], "{field}");
+    }
+    assert_eq!((&ended["open"], &ended["threads"], &ended["owner"]), (&json!(false), &json!(0), &json!("ada")));
+    let closed = items(&site, &format!("/v1/admin/conversations/{id}/threads"));
+    assert_eq!(threads.len(), closed.len());
+    for (before, now) in threads.iter().zip(&closed) {
+        assert_eq!((&before["thread"], &before["path"]), (&now["thread"], &now["path"]));
+        assert!(before["state"].is_string() && now["state"].is_null() && now["closed"].is_string(), "{now}");
+    }
+    // What was said is found by a part of it, and by nothing else.
+    assert_eq!(only("/v1/admin/conversations?text=done%20it")["conversation"], json!(id));
+    assert!(items(&site, "/v1/admin/conversations?text=nobody+said+so").is_empty());
+    assert!(items(&site, "/v1/admin/conversations?fault=timeout").is_empty());
+    let worker = closed.iter().find(|thread| thread["path"] == "root/worker").unwrap();
+    let said = items(&site, &format!("/v1/admin/threads/{}/messages", text(&worker["thread"])));
+    assert_eq!(
+        (&said[0]["kind"], &said[0]["payload"], &said[0]["ending"]),
+        (&json!("message"), &json!("{urn:t}ask"), &json!("done"))
+    );
+    let found = items(&site, &format!("/v1/admin/messages/{}", text(&said[0]["message"])));
+    assert_eq!(found[0], said[0]);
+    let left = items(&site, &format!("/v1/admin/threads/{id}/messages"));
+    assert_eq!((&left[0]["kind"], &left[0]["from"]), (&json!("answer"), &json!("worker")));
+    site.get("boss", "/v1/admin/conversations?since=yesterday").is(422);
+    site.get("boss", "/v1/admin/conversations?state=shut").is(400);
+}
+
+#[test]
+fn pages_of_conversations_follow_each_other() {
+    let site = Site::new();
+    let sent: Vec<_> = (1..=7).map(|number| text(&site.sent(&site.ask(number))["thread"])).collect();
+    let (mut seen, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = site.get("boss", &format!("/v1/admin/conversations?listener=worker&limit=3{after}")).is(200);
+        seen.extend(page["items"].as_array().unwrap().iter().map(|record| text(&record["conversation"])));
+        match page["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert!(seen.iter().eq(sent.iter().rev()), "{seen:?} of {sent:?}");
 }
 
 #[test]
@@ -96,6 +158,20 @@ fn what_is_no_act_is_refused_with_its_mistake() {
     }
     let none = act(&site, &json!({ "act": "discard", "letters": { "ids": ["0-99"] } }));
     assert!(text(&none[0]["error"]).contains("no such dead letter"), "{none}");
+}
+
+#[test]
+fn what_the_gateway_rejects_is_an_event_and_counted() {
+    let site = Site::new();
+    site.post("ada", "/v1/sessions/s/call", None, "<message/>").is(422);
+    site.get("worker", ACTS).is(405);
+    let events = site.get("boss", "/v1/admin/events?limit=500").is(200);
+    let rejected: Vec<_> =
+        events["events"].as_array().unwrap().iter().filter(|event| event["event"] == "rejected").collect();
+    let told: Vec<_> = rejected.iter().map(|event| json!([event["by"], event["call"], event["status"]])).collect();
+    assert_eq!(told, [json!(["ada", "POST /v1/sessions/s/call", 422]), json!(["worker", "GET /v1/admin/acts", 405])]);
+    assert!(rejected.iter().all(|event| event["reason"].is_string() && event["code"].is_string()), "{rejected:?}");
+    assert_eq!(site.metric("systole_gateway_rejected_total{status=\"405\",code=\"method_not_allowed\"}"), 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use systole::terminal::shorten;
-use systole_core::core::{Event, EventKind};
+use systole_core::core::{Event, EventKind, HandlerEnd};
 
 /// Characters of a refused output in the line of its event; its JSON has all that is kept.
 const SHOWN: usize = 400;
@@ -15,7 +15,13 @@ pub(super) struct EventLine<'a>(pub(super) &'a Event);
 impl fmt::Display for EventLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Event { root, path, kind, .. } = self.0;
-        if !matches!(kind, EventKind::Blocked { .. } | EventKind::Released { .. } | EventKind::Operated { .. }) {
+        if !matches!(
+            kind,
+            EventKind::Blocked { .. }
+                | EventKind::Released { .. }
+                | EventKind::Operated { .. }
+                | EventKind::Rejected { .. }
+        ) {
             let conversation = if f.alternate() { root.to_string() } else { root.short() };
             write!(f, "{conversation} {path} ")?;
         }
@@ -26,6 +32,10 @@ impl fmt::Display for EventLine<'_> {
             }
             EventKind::Delivered { from, payload: Some(payload), .. } => write!(f, "delivered {payload} from {from}"),
             EventKind::Delivered { from, payload: None, .. } => write!(f, "delivered a fault from {from}"),
+            EventKind::Handled { outcome: HandlerEnd::Returned, .. } => f.write_str("its handler returned"),
+            EventKind::Handled { outcome: HandlerEnd::Failed, .. } => f.write_str("its handler failed"),
+            EventKind::Handled { outcome: HandlerEnd::Panicked, .. } => f.write_str("its handler panicked"),
+            EventKind::Handled { .. } => f.write_str("its handler was dropped"),
             EventKind::Emitted { payload } => write!(f, "emitted {payload}"),
             EventKind::Repaired { by, repairs, text } => {
                 write!(f, "repaired what {by} wrote:")?;
@@ -79,6 +89,11 @@ impl fmt::Display for EventLine<'_> {
             EventKind::Operated { by, act, of, error } => {
                 write!(f, "{by} did {act} {of}")?;
                 error.iter().try_for_each(|error| write!(f, ", without effect: {error}"))
+            }
+            EventKind::Rejected { by, call, status, code, reason, untold } => {
+                let by = by.as_ref().map_or("a stranger", |by| by.as_str());
+                write!(f, "rejected {call} of {by}: {status} {code}: {}", one_line(reason))?;
+                if *untold > 0 { write!(f, " (and {untold} requests before it)") } else { Ok(()) }
             }
             EventKind::Blocked { listener, shard, took } => {
                 write!(f, "{listener} has blocked the thread of shard {shard} for {took:.1?}")

@@ -3,15 +3,15 @@
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry, reload};
 
 use super::screen::Screen;
 use systole::process::STDERR_TARGET;
@@ -42,10 +42,23 @@ pub(super) fn start(screen: &Arc<Screen>, level: Level) {
         shown.panicked(&format!("error thread '{}' {info}{trace}", thread.name().unwrap_or("without a name")));
     }));
     // A second start in one process fails, and the log goes on as before.
-    let _ = tracing_subscriber::registry().with(filter).with(log).try_init();
+    let (filter, handle) = reload::Layer::new(filter);
+    if tracing_subscriber::registry().with(filter).with(log).try_init().is_ok() {
+        let _ = FILTER.set(handle);
+    }
     if let Some(refused) = refused {
         tracing::warn!("{refused}: the log is as with {}", level.as_str().to_ascii_lowercase());
     }
+}
+
+/// The filter of the log, once it has started.
+static FILTER: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
+
+/// Sets the levels of the log from now on.
+pub(super) fn set(levels: &str) -> Result<(), String> {
+    let filter = filter(levels)?;
+    let handle = FILTER.get().ok_or("the log of this program is not its own")?;
+    handle.reload(filter).map_err(|error| error.to_string())
 }
 
 /// Parses a filter. A single word that is no level would be the name of a module, and let nothing in.

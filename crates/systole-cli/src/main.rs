@@ -106,6 +106,9 @@ enum Command {
     /// Resume a paused listener
     #[cfg(feature = "gateway")]
     Resume(operate::OneListener),
+    /// Set the levels of the log of a running organism, until it ends
+    #[cfg(feature = "gateway")]
+    LogLevel(operate::LogLevel),
     /// End a running organism in order
     #[cfg(feature = "gateway")]
     Drain(operate::Drain),
@@ -211,6 +214,8 @@ fn main() -> ExitCode {
         Command::Pause(args) => operate::pause(&args),
         #[cfg(feature = "gateway")]
         Command::Resume(args) => operate::resume(&args),
+        #[cfg(feature = "gateway")]
+        Command::LogLevel(args) => operate::log_level(&args),
         #[cfg(feature = "gateway")]
         Command::Drain(args) => operate::drain(&args),
         Command::Worker(action) => worker::run(&action),

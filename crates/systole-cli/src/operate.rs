@@ -40,6 +40,14 @@ pub(super) struct OneListener {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct LogLevel {
+    /// error, warn, info, debug or trace; or levels of parts, as info,systole::gateway=debug
+    levels: String,
+    #[command(flatten)]
+    of: JournalArgs,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Drain {
     /// Seconds for the work in flight, before the rest is left to the next start
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
@@ -76,6 +84,10 @@ pub(super) fn resume(args: &OneListener) -> Result<ExitCode, Failure> {
     act_on(&args.of.file()?, &json!({ "act": "resume", "listener": args.listener.as_str() }))
 }
 
+pub(super) fn log_level(args: &LogLevel) -> Result<ExitCode, Failure> {
+    act_on(&args.of.file()?, &json!({ "act": "log-level", "level": args.levels }))
+}
+
 pub(super) fn drain(args: &Drain) -> Result<ExitCode, Failure> {
     act_on(&args.of.file()?, &json!({ "act": "drain", "within": args.within }))
 }
@@ -84,7 +96,7 @@ pub(super) fn drain(args: &Drain) -> Result<ExitCode, Failure> {
 pub(super) fn top(args: &Top) -> Result<ExitCode, Failure> {
     let journal = args.of.file()?;
     let listeners = look(&journal, "/v1/admin/listeners?limit=500")?;
-    let conversations = look(&journal, "/v1/admin/conversations?limit=20")?;
+    let conversations = look(&journal, "/v1/admin/conversations?state=open&limit=20")?;
     if args.json {
         print::json(&json!({ "listeners": listeners["items"], "conversations": conversations["items"] }))?;
         return Ok(ExitCode::SUCCESS);

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use systole_core::core::Event;
 use systole_core::mailbox::MailboxInput;
-use systole_core::vocab::{Name, ThreadId};
+use systole_core::vocab::{MessageId, Name, ThreadId};
 use tokio::time::{Instant, timeout_at};
 
 use super::call::{Call, schema};
@@ -20,12 +20,13 @@ use super::{AppState, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::{MailboxService, PrincipalKind};
 use crate::operations::{
-    Act, ActError, ConversationRecord, LetterRecord, ListenerRecord, Operations, Outcome, Page, ThreadRecord, Wanted,
+    Act, ActError, ConversationRecord, LetterRecord, ListenerRecord, LookError, MessageRecord, Operations, Outcome,
+    Page, ThreadRecord, Wanted,
 };
 use crate::runtime::{Events, Observed, Organism};
 use crate::settings::Mode;
 
-pub(super) fn calls() -> [Call; 6] {
+pub(super) fn calls() -> [Call; 8] {
     let page = |call: Call| {
         call.query::<String>("after", "The `next` of the page before.").limit("Entries of a page.").refuses(&[403])
     };
@@ -37,16 +38,36 @@ pub(super) fn calls() -> [Call; 6] {
             .refuses(&[403, 404]),
         page(
             Call::get("/v1/admin/conversations", conversations)
-                .about("admin", "The open conversations, in order of id.")
-                .query::<String>("listener", "Only those with an open thread of that listener.")
+                .about(
+                    "admin",
+                    "The conversations, newest first: those of the journal, open and ended; without one, open ones.",
+                )
+                .query::<String>("listener", "Only those with a thread of that listener.")
+                .query::<ConversationState>("state", "Only open ones, or only ended ones.")
+                .query::<String>("payload", "Only those that began with that payload: {namespace}local.")
+                .query::<String>("fault", "Only those with a fault of that code among their answers.")
+                .query::<String>("text", "Only those with that text in a message, an answer or a fault.")
+                .query::<view::DateTime>("since", "Only those that opened then or later.")
+                .query::<view::DateTime>("until", "Only those that opened before.")
+                .refuses(&[422])
                 .answers::<Page<ConversationRecord>>(StatusCode::OK, "A page."),
         ),
         page(
             Call::get("/v1/admin/conversations/{id}/threads", threads)
-                .about("admin", "The open threads of a conversation, in the order in which they opened.")
+                .about("admin", "The threads of a conversation, in the order in which they opened.")
                 .answers::<Page<ThreadRecord>>(StatusCode::OK, "A page.")
                 .refuses(&[404]),
         ),
+        page(
+            Call::get("/v1/admin/threads/{id}/messages", messages)
+                .about("admin", "The history of a thread, in order of time.")
+                .answers::<Page<MessageRecord>>(StatusCode::OK, "A page.")
+                .refuses(&[404, 422]),
+        ),
+        Call::get("/v1/admin/messages/{id}", message)
+            .about("admin", "A message in the mailbox of a thread, and what its handler did.")
+            .answers::<Page<MessageRecord>>(StatusCode::OK, "Its records; none if it isn't kept.")
+            .refuses(&[403, 404, 422]),
         page(
             Call::get("/v1/admin/dead-letters", dead_letters)
                 .about("admin", "The dead letters, oldest first.")
@@ -126,6 +147,9 @@ pub(in crate::gateway) enum Look {
     Conversations,
     /// The threads of a conversation.
     Threads(String),
+    /// The history of a thread.
+    Messages(String),
+    Message(String),
     DeadLetters,
     Listeners,
     Events,
@@ -150,6 +174,28 @@ async fn threads(
 ) -> Result<Response, Problem> {
     let by = admin(&caller)?;
     Look::Threads(id).at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+}
+
+/// `GET /v1/admin/threads/{id}/messages`
+async fn messages(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let by = admin(&caller)?;
+    Look::Messages(id).at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+}
+
+/// `GET /v1/admin/messages/{id}`
+async fn message(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let by = admin(&caller)?;
+    Look::Message(id).at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
 }
 
 /// `GET /v1/admin/dead-letters`
@@ -186,16 +232,31 @@ impl Look {
     /// Parses the query of a request to look.
     pub(in crate::gateway) fn at(self, request: &Request) -> Result<Glance, Problem> {
         let known: &[&str] = match self {
-            Self::Conversations => &["after", "limit", "listener"],
-            Self::Threads(_) | Self::DeadLetters | Self::Listeners => &["after", "limit"],
+            Self::Conversations => {
+                &["after", "limit", "listener", "state", "payload", "fault", "text", "since", "until"]
+            }
+            Self::Threads(_) | Self::Messages(_) | Self::DeadLetters | Self::Listeners => &["after", "limit"],
+            Self::Message(_) => &[],
             Self::Events => &["after", "run", "limit", "wait"],
         };
         let query = Query::of(request, known)?;
         let most = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
+        let text = |name: &str| query.text(name).map(str::to_owned);
         let wanted = Wanted {
             after: query.text("after").map(str::to_owned),
             limit: Some(most),
             listener: query.filter::<Name>("listener", "the name of a listener")?,
+            open: match query.text("state") {
+                None => None,
+                Some("open") => Some(true),
+                Some("ended") => Some(false),
+                Some(_) => return Err(Problem::bad_request("state: write open or ended")),
+            },
+            payload: text("payload"),
+            fault: text("fault"),
+            text: text("text"),
+            since: text("since"),
+            until: text("until"),
         };
         let is_number = matches!(self, Self::Events);
         let after = if is_number { query.number("after", 0, (0, u64::MAX))? } else { 0 };
@@ -214,11 +275,19 @@ impl Glance {
         let Self { at, wanted, most, after, run, wait } = self;
         let operations = organism.operations(by);
         Ok(match at {
-            Look::Conversations => view::document(StatusCode::OK, &operations.conversations(&wanted).await),
+            Look::Conversations => view::document(StatusCode::OK, &operations.conversations(&wanted).await?),
             Look::Threads(id) => {
                 let none = |_| Problem::not_found("that is no id of a conversation");
                 let conversation: ThreadId = id.parse().map_err(none)?;
-                view::document(StatusCode::OK, &operations.threads(conversation, &wanted).await)
+                view::document(StatusCode::OK, &operations.threads(conversation, &wanted).await?)
+            }
+            Look::Messages(id) => {
+                let thread: ThreadId = id.parse().map_err(|_| Problem::not_found("that is no id of a thread"))?;
+                view::document(StatusCode::OK, &operations.messages(thread, &wanted).await?)
+            }
+            Look::Message(id) => {
+                let id: MessageId = id.parse().map_err(|_| Problem::not_found("that is no id of a message"))?;
+                view::document(StatusCode::OK, &Page { items: operations.message(id).await?, next: None })
             }
             Look::DeadLetters => view::document(StatusCode::OK, &operations.dead_letters(&wanted).await),
             Look::Listeners => {
@@ -240,6 +309,25 @@ impl Glance {
                 view::document(StatusCode::OK, &seen(epoch, events, most, until).await)
             }
         })
+    }
+}
+
+/// The conversations that a look shows.
+#[derive(JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "it describes a query")]
+enum ConversationState {
+    Open,
+    Ended,
+}
+
+impl From<LookError> for Problem {
+    fn from(error: LookError) -> Self {
+        match error {
+            LookError::Invalid(why) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "look", "No such look", why),
+            LookError::Journal(error) => error.into(),
+            LookError::Store(why) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "journal", "No journal", why),
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, CONNECTION, HeaderValue};
@@ -18,6 +19,7 @@ use super::AppState;
 use super::bodies::Held;
 use super::failures::Reason;
 use super::protocol;
+use super::rejections;
 use super::unauthenticated::{RATE, RequestGroup, Turn};
 use crate::accept::RequestPermit;
 use crate::gateway::problem::Problem;
@@ -89,15 +91,17 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
         }
         Err(error) => return Problem::from(error).into_response(),
     };
+    let name = rejections::Principal(principal.name.clone());
     let known = match admit(&app, permit, principal, token) {
         Ok(known) => Arc::new(known),
-        Err(problem) => return problem.into_response(),
+        Err(problem) => return (Extension(name), problem).into_response(),
     };
     request.extensions_mut().insert(known.clone());
     // Calls with another method had their effect.
     let is_safe = request.method().is_safe();
     let began = app.mailboxes.now();
-    let response = next.run(request).await;
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(name);
     if is_safe && app.mailboxes.now().since(began) >= LONG && !known.is_valid(&app) {
         return closing(if is_removal_notice { Problem::removed() } else { Problem::unauthorized() });
     }

@@ -82,5 +82,9 @@ pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Response {
         let (reason, count) = (reason.as_str(), app.edge.failures.counted(reason));
         let _ = writeln!(text, "systole_gateway_unauthorized_total{{reason=\"{reason}\"}} {count}");
     }
+    text += "# TYPE systole_gateway_rejected_total counter\n";
+    for ((status, code), count) in app.edge.rejections.all() {
+        let _ = writeln!(text, "systole_gateway_rejected_total{{status=\"{status}\",code=\"{code}\"}} {count}");
+    }
     view::typed(StatusCode::OK, "text/plain; version=0.0.4", text)
 }

@@ -17,6 +17,7 @@ mod messages;
 mod presence;
 mod protocol;
 mod rate;
+pub(in crate::gateway) mod rejections;
 mod request;
 mod resource_request;
 mod sessions;
@@ -53,6 +54,7 @@ use failures::Failures;
 use health::Health;
 use presence::Presence;
 use rate::Rate;
+use rejections::Rejections;
 use systole_core::vocab::{MessageId, Name, ThreadId};
 use tasks::Nothing;
 use unauthenticated::UnauthenticatedTurns;
@@ -74,6 +76,7 @@ pub(crate) struct Edge {
     pub(super) admission: Arc<Admission>,
     bodies: Arc<Bodies>,
     failures: Failures,
+    rejections: Rejections,
     unauthenticated: UnauthenticatedTurns,
 }
 
@@ -88,6 +91,7 @@ impl Edge {
             admission: Admission::new(Bounds { connections, reserve, per_address, per_principal }),
             bodies: Bodies::new(all, one),
             failures: Failures::default(),
+            rejections: Rejections::default(),
             unauthenticated: UnauthenticatedTurns::default(),
         }
     }
@@ -373,7 +377,11 @@ pub(super) fn router(app: Arc<AppState>, routes: Routes) -> Router {
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Not that way", detail)
     };
     let router = routes.fallback(any(nowhere)).method_not_allowed_fallback(not_so);
-    router.layer(map_response(one_shape)).layer(from_fn_with_state(app.clone(), authenticate::enter)).with_state(app)
+    router
+        .layer(map_response(one_shape))
+        .layer(from_fn_with_state(app.clone(), authenticate::enter))
+        .layer(from_fn_with_state(app.clone(), rejections::tell))
+        .with_state(app)
 }
 
 /// Gives refusals of the framework the shape of any other problem.

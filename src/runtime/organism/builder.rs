@@ -46,6 +46,7 @@ pub struct OrganismBuilder {
     shards: Option<u16>,
     events: Option<Arc<EventRing>>,
     journal: Option<JournalChoice>,
+    log_levels: Option<LogLevels>,
     parts: Parts,
     recoverables: Vec<Arc<dyn Recoverable>>,
     words: Words,
@@ -60,6 +61,9 @@ struct Registration {
     takes_all: bool,
     host: HostFactory,
 }
+
+/// Sets the levels of a program's log, or tells why it can't.
+pub(crate) type LogLevels = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// The journal of an organism, before it is opened.
 pub(crate) enum JournalChoice {
@@ -113,6 +117,7 @@ pub(crate) struct OrganismSpec {
     pub(crate) journal: Option<JournalChoice>,
     pub(crate) parts: Parts,
     pub(crate) recoverables: Vec<Arc<dyn Recoverable>>,
+    pub(crate) log_levels: Option<LogLevels>,
     pub(crate) warnings: Vec<BlueprintProblem>,
 }
 
@@ -129,6 +134,7 @@ impl OrganismBuilder {
             shards: None,
             events: None,
             journal: None,
+            log_levels: None,
             parts: Parts::default(),
             recoverables: Vec::new(),
             words: Words::default(),
@@ -421,6 +427,14 @@ impl OrganismBuilder {
         self
     }
 
+    /// Lets operators set the levels of the program's log ([`Act::LogLevel`](crate::operations::Act::LogLevel)): `set` gets
+    /// what they wrote, such as `info,systole::gateway=debug`, and tells why it can't be set.
+    #[must_use]
+    pub fn log_levels(mut self, set: impl Fn(&str) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        self.log_levels = Some(Arc::new(set));
+        self
+    }
+
     /// Keeps all durable state in a journal of the program's own, and starts from the state in that journal.
     #[must_use]
     pub fn journal(mut self, journal: impl Journal + 'static) -> Self {
@@ -500,6 +514,7 @@ impl OrganismBuilder {
             journal: self.journal,
             parts: self.parts,
             recoverables: self.recoverables,
+            log_levels: self.log_levels,
             warnings,
         })
     }

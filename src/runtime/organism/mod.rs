@@ -40,7 +40,7 @@ use crate::runtime::shard::watchdog::Watchdog;
 use crate::runtime::start::StartError;
 use crate::runtime::write::appender::JournalAppender;
 use crate::runtime::write::handle::{JournalHandle, JournalKeeper};
-use builder::{Opened, OrganismBuilder, OrganismSpec};
+use builder::{LogLevels, Opened, OrganismBuilder, OrganismSpec};
 use drain::{Drained, drain};
 #[cfg(feature = "testing")]
 use handover::Handover;
@@ -78,6 +78,8 @@ pub struct Organism {
     handover: Option<Handover>,
     /// Closed when the threads of all shards have ended.
     ended: Mutex<Option<mpsc::Receiver<()>>>,
+    /// Sets the levels of the program's log, if the program can.
+    pub(crate) log_levels: Option<LogLevels>,
     /// True if the organism has a journal.
     durable: bool,
     drained: watch::Sender<Option<Drained>>,
@@ -156,6 +158,7 @@ impl Organism {
             journal,
             parts,
             recoverables,
+            log_levels,
         } = plan;
         let journal = journal.map(|keep| keep.open(&blueprint.organism, &entropy)).transpose()?;
         journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
@@ -248,6 +251,7 @@ impl Organism {
             epoch,
             room,
             ended: Mutex::new(Some(ended)),
+            log_levels,
             durable,
             drained: watch::Sender::new(None),
             deadline: watch::Sender::new(Time::MAX),

@@ -89,19 +89,20 @@ impl Shared {
     }
 
     /// Queries each core of the running shards.
-    pub(crate) async fn look<T: Send + 'static>(&self, look: impl Fn(&Core) -> T + Copy + Send + 'static) -> Vec<T> {
-        self.look_at(move |cores| cores.iter().map(look).collect::<Vec<_>>()).await.into_iter().flatten().collect()
+    pub(crate) async fn look<T: Send + 'static>(&self, look: impl Fn(&Core) -> T + Clone + Send + 'static) -> Vec<T> {
+        self.look_at(move |cores| cores.iter().map(&look).collect::<Vec<_>>()).await.into_iter().flatten().collect()
     }
 
     /// Queries the cores of each running shard.
     pub(crate) async fn look_at<T: Send + 'static>(
         &self,
-        look: impl Fn(&Cores) -> T + Copy + Send + 'static,
+        look: impl Fn(&Cores) -> T + Clone + Send + 'static,
     ) -> Vec<T> {
         let mut seen = Vec::new();
         for shard in self.links.shards() {
             let (tell, told) = oneshot::channel();
             // The caller may have dropped its future.
+            let look = look.clone();
             let look = move |cores: &Cores| drop(tell.send(look(cores)));
             self.links.send(shard, Command::Look(Box::new(look)));
             seen.extend(told.await.ok());

@@ -99,6 +99,7 @@ impl Stage {
         let (durable, drain) = (config.journal.is_some(), config.drain);
         let unusable = |error: LaunchError| Failure::unusable(error.to_string());
         let mut builder = config.into_builder(Some(&self.console)).map_err(unusable)?;
+        builder.organism = builder.organism.log_levels(crate::log::set);
         if let Some(shards) = args.shards {
             builder.organism = builder.organism.shards(shards);
         }

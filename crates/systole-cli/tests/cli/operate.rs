@@ -153,6 +153,18 @@ fn a_conversation_is_retried_while_the_organism_runs() {
 }
 
 #[test]
+fn the_levels_of_the_log_are_set_while_the_organism_runs() {
+    let desk = Desk::new("levels");
+    let (mut child, _) = desk.start();
+    assert_eq!(desk.done(&["log-level", "debug"]), "log-level debug: done\n");
+    let refused = desk.command(&["log-level", "loud"]);
+    assert_eq!(refused.status.code(), Some(1));
+    has(&String::from_utf8_lossy(&refused.stderr), &["there is no such level: write error, warn"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn the_socket_is_for_its_owner_alone_and_goes_with_the_organism() {
     let desk = Desk::new("socket");
     let socket = desk.folder.join("desk.journal.socket");

@@ -54,9 +54,11 @@ impl Event {
             EventKind::Injected { claimed, .. } => claimed.as_ref().map_or(0, String::len),
             EventKind::Forged { claimed, thread, .. } => [claimed, thread].into_iter().flatten().map(String::len).sum(),
             EventKind::Operated { of, error, .. } => of.len() + error.as_ref().map_or(0, |error| error.len()),
+            EventKind::Rejected { call, reason, .. } => call.len() + reason.len(),
             EventKind::LeftOut { why, .. } => why.len(),
             EventKind::Unattended { .. }
             | EventKind::Delivered { .. }
+            | EventKind::Handled { .. }
             | EventKind::Emitted { .. }
             | EventKind::Summarized { .. }
             | EventKind::Opened { .. }
@@ -125,6 +127,13 @@ pub enum EventKind {
         /// Earlier runs of the handler on this message that ended with their process, if there were any.
         #[serde(skip_serializing_if = "Option::is_none")]
         attempts: Option<u8>,
+    },
+    /// A handler ended, and its thread is still open. One whose thread closes before ends with that.
+    Handled {
+        /// The message.
+        message: MessageId,
+        /// The way in which it ended.
+        outcome: HandlerEnd,
     },
     /// A handler emitted a payload.
     Emitted {
@@ -300,6 +309,24 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<Arc<str>>,
     },
+    /// The gateway rejected a request. It belongs to no conversation. A flood of them has no events: the next one counts
+    /// them.
+    Rejected {
+        /// The principal of the token, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        by: Option<Name>,
+        /// Method and path of the request, shortened.
+        call: Arc<str>,
+        /// The status of the answer.
+        status: u16,
+        /// The code of the problem, for machines.
+        code: &'static str,
+        /// The reason, shortened.
+        reason: Arc<str>,
+        /// Rejected requests before it without an event.
+        #[serde(skip_serializing_if = "is_zero")]
+        untold: u64,
+    },
     /// A listener keeps the thread of its shard without an await: nothing else runs there, and no timeout can stop it.
     Blocked {
         /// The listener.
@@ -329,6 +356,7 @@ impl EventKind {
             Self::Injected { .. } => "injected",
             Self::Unattended { .. } => "unattended",
             Self::Delivered { .. } => "delivered",
+            Self::Handled { .. } => "handled",
             Self::Emitted { .. } => "emitted",
             Self::Repaired { .. } => "repaired",
             Self::Forged { .. } => "forged",
@@ -348,10 +376,26 @@ impl EventKind {
             Self::DeadLetter { .. } => "dead-letter",
             Self::LetterDropped { .. } => "dead-letter-dropped",
             Self::Operated { .. } => "operated",
+            Self::Rejected { .. } => "rejected",
             Self::Blocked { .. } => "blocked",
             Self::Released { .. } => "released",
         }
     }
+}
+
+/// The way in which a handler ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum HandlerEnd {
+    /// It returned, with payloads or without.
+    Returned,
+    /// It returned a failure.
+    Failed,
+    /// It panicked.
+    Panicked,
+    /// The message was dropped without an answer, or the handler was aborted.
+    Dropped,
 }
 
 /// The amounts that were spent of a budget. As JSON each stands beside its bound, which is null where there is none.
@@ -386,6 +430,10 @@ fn serialize_spent<S: Serializer>(budget: &Budget, spent: &Amounts, serializer: 
 
 fn serialize_number<S: Serializer>(number: &Number, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(number)
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn serialize_ms<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

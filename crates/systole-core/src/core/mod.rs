@@ -43,7 +43,7 @@ pub use catch_panic::Value;
 pub use contract::{Access, ClientContract, Contract, MetaFlags, OnRestart, Routing, Scheduling, Silence};
 pub use dead_letters::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
-pub use event::{Event, EventKind, Misroute, Spending};
+pub use event::{Event, EventKind, HandlerEnd, Misroute, Spending};
 pub use exit::{Exit, ExitPlace};
 pub use gauge::{ClientUse, Gauge, Overloaded, Permit};
 pub use io::{
@@ -62,5 +62,5 @@ pub use read::{ReadAnswer, ReadMessage, ReadPart, read_answer};
 pub use setup::CoreConfig;
 pub use slots::ListenerSlots;
 pub use steps::Core;
-pub use tree::{Holding, OpenThread, Snapshot, ThreadState};
+pub use tree::{Holding, OpenConversation, OpenFilter, OpenThread, Snapshot, ThreadState};
 pub use usage::{ModelAnswer, ModelFailure, Usage};

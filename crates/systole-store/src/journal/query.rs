@@ -357,7 +357,7 @@ impl JournalQuery {
     }
 
     /// Runs work on the reading thread.
-    async fn run<T: Send + 'static>(
+    pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&JournalReader) -> Result<T, FileProblem> + Send + 'static,
     ) -> Result<T, QueryError> {

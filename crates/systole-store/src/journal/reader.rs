@@ -392,13 +392,13 @@ impl JournalReader {
         Ok(self.db.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
     }
 
-    fn entries(&self, condition: &str, params: impl Params) -> Result<Vec<ThreadEntry>, FileProblem> {
+    pub(super) fn entries(&self, condition: &str, params: impl Params) -> Result<Vec<ThreadEntry>, FileProblem> {
         self.rows(condition, params, |_, record, at, ended| {
             Ok(ThreadEntry { record, opened: time(at), closed: ended.map(time) })
         })
     }
 
-    fn try_said(&self, thread: &ThreadRecord) -> Result<Vec<HistoryEntry>, FileProblem> {
+    pub(super) fn try_said(&self, thread: &ThreadRecord) -> Result<Vec<HistoryEntry>, FileProblem> {
         let number = thread.number.cast_signed();
         let mut said =
             self.rows("WHERE thread = ?1 ORDER BY place, number", [number], |reader, record, at, ended| {

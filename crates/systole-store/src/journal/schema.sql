@@ -36,6 +36,7 @@ CREATE TABLE thread (
     sum INTEGER NOT NULL, at INTEGER NOT NULL, ended INTEGER
 ) STRICT;
 CREATE INDEX thread_ended ON thread (ended, root);
+CREATE INDEX thread_root ON thread (root);
 
 CREATE TABLE message (
     number INTEGER PRIMARY KEY, place INTEGER NOT NULL, thread INTEGER NOT NULL, id BLOB NOT NULL,
@@ -44,6 +45,7 @@ CREATE TABLE message (
     sum INTEGER NOT NULL, at INTEGER NOT NULL, ended INTEGER, ending TEXT
 ) STRICT;
 CREATE INDEX message_ended ON message (ended, thread);
+CREATE INDEX message_thread ON message (thread);
 
 -- The budgets of threads, and what was spent of them: tokens, millionths of the currency, calls, threads.
 CREATE TABLE budget (

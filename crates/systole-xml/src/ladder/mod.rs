@@ -28,4 +28,4 @@ pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, write_envelope,
 pub use parse::{Emitter, Fragment, LadderError, mend, parse, parse_fragment};
 pub use raw::Raw;
 pub use repair::{Repair, RepairError, RepairKind, Repaired};
-pub use strict::{Canonical, Part, StrictError};
+pub use strict::{Canonical, Part, StrictError, root_of};

@@ -13,6 +13,7 @@ mod operate;
 mod respond;
 mod turn;
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use self::turn::{Turns, Want};
@@ -27,12 +28,15 @@ use super::event::{EventKind, shown};
 use super::invocations::{Invocation, Invocations};
 use super::io::{CoreMessage, Input, Output};
 use super::judge::Payloads;
+use super::key::ThreadKey;
 use super::outputs::Outputs;
 use super::setup::{CoreConfig, Setup, StepContext};
 use super::slots::{ListenerSlots, Slots, Waiter};
-use super::tree::{Holding, OpenThread, Snapshot, Thread, ThreadState, Tree, Turn};
+use super::tree::{
+    Holding, OpenConversation, OpenFilter, OpenThread, Owner, Snapshot, Thread, ThreadState, Tree, Turn,
+};
 use crate::journal::{Op, numbers_after};
-use crate::vocab::Time;
+use crate::vocab::{ThreadId, Time};
 
 /// A deterministic message pump: threads, mailboxes, turns, fan-outs, faults.
 ///
@@ -231,19 +235,99 @@ impl Core {
 
     /// The open threads, in order of opening.
     pub fn snapshot(&self) -> Snapshot {
-        let describe = |key| {
-            let thread = &self.tree[key];
-            let (root, path) = (self.tree[thread.root].id, self.tree.path(key));
-            let parent = thread.parent.map(|parent| self.tree[parent].id);
-            let state = match thread.invocation.and_then(|id| self.invocations.all.get(id)) {
-                Some(invocation) if invocation.is_running() => ThreadState::Running,
-                Some(_) => ThreadState::Awaiting,
-                None if thread.turn == Turn::None => ThreadState::Waiting,
-                None => ThreadState::Queued,
+        Snapshot { threads: self.tree.in_order(|_| true).into_iter().map(|key| self.open_thread(key)).collect() }
+    }
+
+    fn open_thread(&self, key: ThreadKey) -> OpenThread {
+        let thread = &self.tree[key];
+        let (root, path) = (self.tree[thread.root].id, self.tree.path(key));
+        let parent = thread.parent.map(|parent| self.tree[parent].id);
+        OpenThread { root, id: thread.id, path, parent, queued: thread.mailbox.len(), state: self.state_of(thread) }
+    }
+
+    fn state_of(&self, thread: &Thread) -> ThreadState {
+        match thread.invocation.and_then(|id| self.invocations.all.get(id)) {
+            Some(invocation) if invocation.is_running() => ThreadState::Running,
+            Some(_) => ThreadState::Awaiting,
+            None if thread.turn == Turn::None => ThreadState::Waiting,
+            None => ThreadState::Queued,
+        }
+    }
+
+    /// The open conversations of this core that are wanted, newest first.
+    pub fn open_conversations(&self, wanted: &OpenFilter) -> Vec<OpenConversation> {
+        let mut roots: Vec<(ThreadId, ThreadKey)> = Vec::new();
+        for (key, root) in self.tree.threads.iter().filter(|(_, thread)| thread.parent.is_none()) {
+            let is_before = wanted.before.is_none_or(|before| root.id < before);
+            if is_before && wanted.among.as_ref().is_none_or(|among| among.contains(&root.id)) {
+                roots.push((root.id, key));
+            }
+        }
+        roots.sort_unstable_by_key(|&(id, _)| std::cmp::Reverse(id));
+        let mut found = Vec::new();
+        for (root, key) in roots {
+            if found.len() == wanted.limit {
+                break;
+            }
+            let owner = match self.tree[key].owner {
+                Owner::Client(client) => self.setup.blueprint.client(client).map(|client| client.name.clone()),
+                Owner::Listener(_) | Owner::None => None,
             };
-            OpenThread { root, id: thread.id, path, parent, queued: thread.mailbox.len(), state }
-        };
-        Snapshot { threads: self.tree.in_order(|_| true).into_iter().map(describe).collect() }
+            let mut open = OpenConversation { root, owner, threads: 0, running: 0, queued: 0, listeners: Vec::new() };
+            let mut next = vec![key];
+            while let Some(key) = next.pop() {
+                let thread = &self.tree[key];
+                open.threads += 1;
+                open.running += usize::from(self.state_of(thread) == ThreadState::Running);
+                open.queued += thread.mailbox.len();
+                if let Some(listener) = thread.listener()
+                    && !open.listeners.contains(&listener)
+                {
+                    open.listeners.push(listener);
+                }
+                self.tree.children_of(key, &mut next);
+            }
+            if wanted.listener.is_none_or(|listener| open.listeners.contains(&listener)) {
+                found.push(open);
+            }
+        }
+        found
+    }
+
+    /// The states of these threads of a conversation, without those that are not open.
+    pub fn states_of(&self, root: ThreadId, threads: &HashSet<ThreadId>) -> Vec<(ThreadId, ThreadState, usize)> {
+        let mut next: Vec<_> = self.root_key(root).into_iter().collect();
+        let mut found = Vec::new();
+        while let Some(key) = next.pop() {
+            let thread = &self.tree[key];
+            if threads.contains(&thread.id) {
+                found.push((thread.id, self.state_of(thread), thread.mailbox.len()));
+            }
+            self.tree.children_of(key, &mut next);
+        }
+        found
+    }
+
+    /// Finds a root. Those of the organism itself are in no index.
+    fn root_key(&self, root: ThreadId) -> Option<ThreadKey> {
+        let mut roots = self.tree.threads.iter().filter(|(_, thread)| thread.parent.is_none());
+        roots.find(|(_, thread)| thread.id == root).map(|(key, _)| key)
+    }
+
+    /// Some of the open threads of a conversation, each behind its parent: `limit` behind the first `skip`.
+    pub fn open_threads(&self, root: ThreadId, skip: usize, limit: usize) -> Vec<OpenThread> {
+        let mut next: Vec<_> = self.root_key(root).into_iter().collect();
+        let (mut found, mut seen) = (Vec::new(), 0);
+        while let Some(key) = next.pop().filter(|_| found.len() < limit) {
+            if seen >= skip {
+                found.push(self.open_thread(key));
+            }
+            seen += 1;
+            let at = next.len();
+            self.tree.children_of(key, &mut next);
+            next[at..].reverse();
+        }
+        found
     }
 
     /// The slots of each listener that this core keeps, in order of listener.

@@ -28,10 +28,7 @@ impl Core {
 
     /// Ends a thread as a deadline does, and a conversation call by call: whoever waits for an answer gets a fault.
     fn cancel_thread(&mut self, root: ThreadId, thread: ThreadId) -> Result<(), OperationError> {
-        // Those of the organism itself are in no index.
-        let mut roots = self.tree.threads.iter().filter(|(_, thread)| thread.parent.is_none());
-        let found = roots.find(|(_, thread)| thread.id == root).map(|(key, _)| key);
-        let Some(key) = found else { return Err(OperationError::NotOpen(root)) };
+        let Some(key) = self.root_key(root) else { return Err(OperationError::NotOpen(root)) };
         if thread != root {
             let found = self.find_below(key, thread).ok_or(OperationError::NotOpen(thread))?;
             self.fail(found, faults::cancelled_by_operator());

@@ -14,7 +14,7 @@ use crate::core::blueprint::ListenerId;
 use crate::core::books::{Entries, Entry};
 use crate::core::contract::Access;
 use crate::core::entrance::{Item, Phase, Response, Source};
-use crate::core::event::{EventKind, Misroute, excerpt, shown};
+use crate::core::event::{EventKind, HandlerEnd, Misroute, excerpt, shown};
 use crate::core::faults;
 use crate::core::invocations::{Holdings, Invocation, describe};
 use crate::core::io::{Emission, EmissionKind, HandlerOutcome};
@@ -45,6 +45,15 @@ const OWN: u64 = 1 << 32;
 const KEPT: usize = 64 << 10;
 
 impl HandlerOutcome {
+    fn end(&self) -> HandlerEnd {
+        match self {
+            Self::Emitted(_) | Self::Wrote(_) | Self::Read(_) => HandlerEnd::Returned,
+            Self::Failed(_) => HandlerEnd::Failed,
+            Self::Panicked => HandlerEnd::Panicked,
+            Self::Discarded | Self::Aborted => HandlerEnd::Dropped,
+        }
+    }
+
     /// Payloads in it, as far as that is known before it is parsed.
     fn emissions(&self) -> usize {
         match self {
@@ -61,7 +70,11 @@ impl Core {
     pub(super) fn finished(&mut self, id: InvocationId, outcome: HandlerOutcome) {
         let Some((ended, holdings)) = self.end_invocation(id) else { return };
         match ended.thread.filter(|&thread| self.tree.threads.contains_key(thread)) {
-            Some(thread) => self.thread_finished(thread, ended, holdings, outcome),
+            Some(thread) => {
+                let message = ended.message;
+                self.tree.event(thread, &mut self.step, || EventKind::Handled { message, outcome: outcome.end() });
+                self.thread_finished(thread, ended, holdings, outcome);
+            }
             None => {
                 self.give_back(holdings);
                 let emitted = self.step.books.emitted(outcome.emissions());

@@ -13,7 +13,7 @@ mod fan_out;
 mod history;
 mod loops;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ops::{Index, IndexMut};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use crate::core::rounds::Ticket;
 use crate::core::setup::{Setup, StepContext};
 use crate::journal;
 use crate::journal::{BodyRecord, CallRecord, FanRecord, MessageRecord, MessageState, Number, Op, ThreadRecord};
-use crate::vocab::{MessageId, ThreadId, ThreadPath, Time};
+use crate::vocab::{MessageId, Name, ThreadId, ThreadPath, Time};
 
 pub(super) use bounds::mailbox_full;
 pub(super) use fan_out::{CountedOff, Decided, FanOut, FanOutKind};
@@ -259,6 +259,36 @@ pub enum ThreadState {
     Queued,
     /// It waits for answers, for messages, or for a time.
     Waiting,
+}
+
+/// The open conversations that are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct OpenFilter {
+    /// Only those whose id is smaller: they are older.
+    pub before: Option<ThreadId>,
+    /// Only these.
+    pub among: Option<Arc<HashSet<ThreadId>>>,
+    /// Only those with an open thread of that listener.
+    pub listener: Option<ListenerId>,
+    /// The most.
+    pub limit: usize,
+}
+
+/// An open conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenConversation {
+    /// The root.
+    pub root: ThreadId,
+    /// The client, where one owns it.
+    pub owner: Option<Name>,
+    /// Open threads, the root included.
+    pub threads: usize,
+    /// Threads whose handlers run.
+    pub running: usize,
+    /// Messages in mailboxes.
+    pub queued: usize,
+    /// The listeners of its open threads, in no order.
+    pub listeners: Vec<ListenerId>,
 }
 
 /// The amounts that a conversation holds at one moment.

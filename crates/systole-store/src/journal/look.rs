@@ -1,0 +1,343 @@
+//! Looks of operators into the past: conversations, their threads and messages, in pages of bounded work.
+
+use std::sync::Arc;
+
+use rusqlite::{OptionalExtension, named_params};
+use systole_core::journal::{MessageRecord, Number, Owner, ThreadRecord};
+use systole_core::vocab::{FaultCode, MessageId, Name, QName, ThreadId, ThreadPath, Time};
+use systole_xml::ladder::root_of;
+
+use super::query::{JournalQuery, QueryError};
+use super::reader::{HistoryEntry, HistoryRecord, JournalReader, ThreadEntry, time};
+use crate::sqlite::FileProblem;
+
+/// Most conversations that one page examines; with a filter a page may have few entries, and another one behind it.
+const EXAMINED: usize = 2_000;
+/// Most bytes of messages that one page searches, in which a last conversation may be longer.
+const SEARCHED: u64 = 64 << 20;
+
+/// The conversations that are wanted: those that meet all conditions.
+#[derive(Debug, Clone, Default)]
+pub struct ConversationFilter {
+    /// Only those that opened before the one of this number.
+    pub before: Option<Number>,
+    /// Only those that opened at this time or later.
+    pub since: Option<Time>,
+    /// Only those that opened before this time.
+    pub until: Option<Time>,
+    /// Only open ones, or only ended ones.
+    pub open: Option<bool>,
+    /// Only those in which this listener has a thread.
+    pub listener: Option<Name>,
+    /// Only those that began with this payload.
+    pub payload: Option<QName>,
+    /// Only those with a fault of this code among their answers.
+    pub fault: Option<FaultCode>,
+    /// Only those with this text in a message, an answer or a fault.
+    pub text: Option<Arc<str>>,
+    /// The most.
+    pub limit: usize,
+}
+
+/// A conversation as the journal has it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct KeptConversation {
+    /// The root.
+    pub root: ThreadEntry,
+    /// Threads that are kept, including the root.
+    pub threads: u64,
+    /// Open threads.
+    pub open_threads: u64,
+    /// Messages that are not done.
+    pub waiting: u64,
+    /// The listeners of its threads, in order of name.
+    pub listeners: Vec<Name>,
+    /// The payload that it began with, if that is kept.
+    pub payload: Option<QName>,
+    /// The code of the first fault among its answers.
+    pub fault: Option<FaultCode>,
+}
+
+/// A thread as the journal has it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct KeptThread {
+    /// The thread.
+    pub entry: ThreadEntry,
+    /// The id of the thread above it, if that is kept.
+    pub parent: Option<ThreadId>,
+    /// The listeners from the root to it, as far as they are kept.
+    pub path: ThreadPath,
+    /// Messages that are not done.
+    pub waiting: u64,
+}
+
+/// An entry of a conversation's history.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct KeptMessage {
+    /// The entry.
+    pub entry: HistoryEntry,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The conversation.
+    pub root: ThreadId,
+    /// The path of the thread.
+    pub path: ThreadPath,
+}
+
+impl JournalQuery {
+    /// Lists conversations, newest first, and the number behind which the next page goes on, if there may be one.
+    ///
+    /// A page examines 2,000 conversations at most, and searches 64 MiB, so it may have fewer entries than its limit.
+    pub async fn conversations(
+        &self,
+        wanted: ConversationFilter,
+    ) -> Result<(Vec<KeptConversation>, Option<Number>), QueryError> {
+        self.run(move |reader| conversations(reader, &wanted)).await
+    }
+
+    /// Lists the threads of the conversation of a thread in the order in which they opened, those behind a number, and
+    /// the number behind which the next page goes on. Nothing if none is kept.
+    pub async fn threads(
+        &self,
+        of: ThreadId,
+        after: Number,
+        limit: usize,
+    ) -> Result<(Vec<KeptThread>, Option<Number>), QueryError> {
+        self.run(move |reader| threads(reader, of, after, limit)).await
+    }
+
+    /// Lists the entries of the history of a thread, in order of time, without the first `skip`, and whether there are more.
+    pub async fn history_of(
+        &self,
+        thread: ThreadId,
+        skip: usize,
+        limit: usize,
+    ) -> Result<(Vec<KeptMessage>, bool), QueryError> {
+        self.run(move |reader| {
+            let Some(entry) = thread_of(reader, thread)? else { return Ok((Vec::new(), false)) };
+            let all = history(reader, &entry.record)?;
+            let has_more = all.len() > skip.saturating_add(limit);
+            Ok((all.into_iter().skip(skip).take(limit).collect(), has_more))
+        })
+        .await
+    }
+
+    /// Finds a message in a mailbox of a thread, with all that its handler did.
+    pub async fn message(&self, id: MessageId) -> Result<Vec<KeptMessage>, QueryError> {
+        self.run(move |reader| {
+            let found = "WHERE id = ?1";
+            let found = reader.rows(found, [id.as_uuid().as_bytes()], |_, message: MessageRecord, _, _| Ok(message))?;
+            let Some(message) = found.into_iter().next() else { return Ok(Vec::new()) };
+            let thread = reader.entries("WHERE number = ?1", [message.thread.cast_signed()])?.pop();
+            let Some(thread) = thread else { return Ok(Vec::new()) };
+            let is_of_it = |kept: &KeptMessage| match &kept.entry.said {
+                HistoryRecord::Message(record, _) => record.number == message.number,
+                HistoryRecord::Awaited(..) | HistoryRecord::Left(..) => false,
+                HistoryRecord::Refused(note) | HistoryRecord::Said(note) | HistoryRecord::Recorded(note) => {
+                    note.message == message.number
+                }
+            };
+            Ok(history(reader, &thread.record)?.into_iter().filter(is_of_it).collect())
+        })
+        .await
+    }
+}
+
+fn thread_of(reader: &JournalReader, id: ThreadId) -> Result<Option<ThreadEntry>, FileProblem> {
+    Ok(reader.entries("WHERE id = ?1", [id.as_uuid().as_bytes().as_slice()])?.pop())
+}
+
+/// The threads above one, from its parent to the root, as far as they are kept.
+fn above(reader: &JournalReader, thread: &ThreadRecord) -> Result<Vec<ThreadRecord>, FileProblem> {
+    let mut above: Vec<ThreadRecord> = Vec::new();
+    let mut next = thread.parent;
+    while let Some(number) = next {
+        let Some(entry) = reader.entries("WHERE number = ?1", [number.cast_signed()])?.pop() else { break };
+        // A parent opened before its children, so a damaged journal can't make this run for ever.
+        next = entry.record.parent.filter(|&parent| parent < number);
+        above.push(entry.record);
+    }
+    Ok(above)
+}
+
+fn path(thread: &ThreadRecord, above: &[ThreadRecord]) -> ThreadPath {
+    let segment = |thread: &ThreadRecord| match &thread.owner {
+        Owner::Listener(name) => Some((name.clone(), thread.ordinal)),
+        Owner::Client(_) | Owner::Boot | Owner::None => None,
+    };
+    ThreadPath::new(above.iter().rev().chain([thread]).filter_map(segment).collect())
+}
+
+fn history(reader: &JournalReader, thread: &ThreadRecord) -> Result<Vec<KeptMessage>, FileProblem> {
+    let above = above(reader, thread)?;
+    let root = above.last().map_or(thread.id, |root| root.id);
+    let path = path(thread, &above);
+    let kept = |entry| KeptMessage { entry, thread: thread.id, root, path: path.clone() };
+    Ok(reader.try_said(thread)?.into_iter().map(kept).collect())
+}
+
+fn conversations(
+    reader: &JournalReader,
+    wanted: &ConversationFilter,
+) -> Result<(Vec<KeptConversation>, Option<Number>), FileProblem> {
+    let (mut found, mut examined, mut searched, mut last) = (Vec::new(), 0, 0, None);
+    let state = match wanted.open {
+        None => "",
+        Some(true) => "AND ended IS NULL",
+        Some(false) => "AND ended IS NOT NULL",
+    };
+    let condition = format!(
+        "WHERE root = number AND number < :before AND (:since IS NULL OR at >= :since) \
+         AND (:until IS NULL OR at < :until) {state} ORDER BY number DESC"
+    );
+    let nanos = |time: Option<Time>| time.map(|time| time.as_nanos().cast_signed());
+    let params = named_params! {
+        ":before": wanted.before.map_or(i64::MAX, Number::cast_signed),
+        ":since": nanos(wanted.since),
+        ":until": nanos(wanted.until),
+    };
+    reader.rows_while(&condition, params, |reader, record: ThreadRecord, at, ended| {
+        if found.len() == wanted.limit || examined == EXAMINED || searched > SEARCHED {
+            return Ok(None);
+        }
+        examined += 1;
+        last = Some(record.number);
+        let root = ThreadEntry { record, opened: time(at), closed: ended.map(time) };
+        if let Some(text) = &wanted.text {
+            let (is_in_it, bytes) = holds(reader, &root.record, text)?;
+            searched += bytes;
+            if !is_in_it {
+                return Ok(Some(()));
+            }
+        }
+        if let Some(kept) = conversation(reader, root, wanted)? {
+            found.push(kept);
+        }
+        Ok(Some(()))
+    })?;
+    let is_cut = found.len() == wanted.limit || examined == EXAMINED || searched > SEARCHED;
+    Ok((found, last.filter(|_| is_cut)))
+}
+
+/// Reads what there is of a conversation; nothing if it doesn't meet the conditions.
+fn conversation(
+    reader: &JournalReader,
+    root: ThreadEntry,
+    wanted: &ConversationFilter,
+) -> Result<Option<KeptConversation>, FileProblem> {
+    let number = root.record.number.cast_signed();
+    let fault = first_fault(reader, &root.record, wanted.fault)?;
+    if wanted.fault.is_some() && fault.is_none() {
+        return Ok(None);
+    }
+    let mut statement = reader.db.prepare_cached(
+        "SELECT listener, count(*), count(*) - count(ended) FROM thread WHERE root = ?1 GROUP BY listener ORDER BY listener",
+    )?;
+    let mut rows = statement.query([number])?;
+    let (mut listeners, mut threads, mut open_threads) = (Vec::new(), 0, 0);
+    while let Some(row) = rows.next()? {
+        let listener: Option<String> = row.get(0)?;
+        threads += row.get::<_, i64>(1)?.cast_unsigned();
+        open_threads += row.get::<_, i64>(2)?.cast_unsigned();
+        listeners.extend(listener.and_then(|name| name.parse::<Name>().ok()));
+    }
+    if wanted.listener.as_ref().is_some_and(|listener| !listeners.contains(listener)) {
+        return Ok(None);
+    }
+    let first = "SELECT CAST(substr(body, 1, 4096) AS BLOB) FROM message WHERE kind = 'payload' AND thread IN \
+                 (SELECT number FROM thread WHERE root = ?1 AND parent = ?1 ORDER BY number LIMIT 1) ORDER BY number LIMIT 1";
+    let first: Option<Vec<u8>> = reader.db.prepare_cached(first)?.query_row([number], |row| row.get(0)).optional()?;
+    let payload = first.and_then(|start| root_of(&start));
+    if wanted.payload.is_some() && wanted.payload != payload {
+        return Ok(None);
+    }
+    let waiting =
+        "SELECT count(*) FROM message WHERE ended IS NULL AND thread IN (SELECT number FROM thread WHERE root = ?1)";
+    let waiting: i64 = match open_threads {
+        0 => 0,
+        _ => reader.db.prepare_cached(waiting)?.query_row([number], |row| row.get(0))?,
+    };
+    Ok(Some(KeptConversation {
+        root,
+        threads,
+        open_threads,
+        waiting: waiting.cast_unsigned(),
+        listeners,
+        payload,
+        fault,
+    }))
+}
+
+/// The first fault among the answers of a conversation, of a code if one is wanted.
+fn first_fault(
+    reader: &JournalReader,
+    root: &ThreadRecord,
+    code: Option<FaultCode>,
+) -> Result<Option<FaultCode>, FileProblem> {
+    let first = "SELECT json_extract(fault, '$.code') FROM egress WHERE root = ?1 AND fault IS NOT NULL \
+                 AND (?2 IS NULL OR json_extract(fault, '$.code') = ?2) ORDER BY number LIMIT 1";
+    let params = (root.id.as_uuid().as_bytes(), code.map(|code| code.as_str()));
+    let found: Option<String> = reader.db.prepare_cached(first)?.query_row(params, |row| row.get(0)).optional()?;
+    Ok(found.and_then(|code| FaultCode::ALL.into_iter().find(|known| known.as_str() == code)))
+}
+
+/// Searches the messages, answers and faults of a conversation for a text; returns the bytes that were read, too.
+fn holds(reader: &JournalReader, root: &ThreadRecord, text: &str) -> Result<(bool, u64), FileProblem> {
+    let number = root.number.cast_signed();
+    let of_threads = "thread IN (SELECT number FROM thread WHERE root = ?1)";
+    let of_messages = format!("message IN (SELECT number FROM message WHERE {of_threads})");
+    let look = |table: &str, column: &str, of: &str| {
+        let sql = format!(
+            "SELECT max(instr({column}, ?2) > 0), total(length({column})) FROM {table} WHERE {of} AND {column} IS NOT NULL"
+        );
+        let mut statement = reader.db.prepare_cached(&sql)?;
+        let (found, bytes): (Option<bool>, f64) =
+            statement.query_row((number, text), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok::<_, FileProblem>((found.unwrap_or(false), bytes as u64))
+    };
+    let of_root = "root = (SELECT id FROM thread WHERE number = ?1)";
+    let mut read = 0;
+    for (table, column, of) in [
+        ("message", "body", of_threads),
+        ("egress", "payload", of_root),
+        ("egress", "fault", of_root),
+        ("settled", "payload", &of_messages),
+        ("settled", "fault", &of_messages),
+        ("note", "value", &of_messages),
+    ] {
+        let (found, bytes) = look(table, column, of)?;
+        read += bytes;
+        if found {
+            return Ok((true, read));
+        }
+    }
+    Ok((false, read))
+}
+
+fn threads(
+    reader: &JournalReader,
+    of: ThreadId,
+    after: Number,
+    limit: usize,
+) -> Result<(Vec<KeptThread>, Option<Number>), FileProblem> {
+    let Some(thread) = thread_of(reader, of)? else { return Ok((Vec::new(), None)) };
+    let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+    let page = "WHERE root = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
+    let mut entries = reader.entries(page, (thread.record.root.cast_signed(), after.cast_signed(), most))?;
+    let has_more = entries.len() > limit;
+    entries.truncate(limit);
+    let mut found = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let above = above(reader, &entry.record)?;
+        let (parent, path) = (above.first().map(|parent| parent.id), path(&entry.record, &above));
+        let waiting = "SELECT count(*) FROM message WHERE ended IS NULL AND thread = ?1";
+        let number = entry.record.number.cast_signed();
+        let waiting: i64 = reader.db.prepare_cached(waiting)?.query_row([number], |row| row.get(0))?;
+        found.push(KeptThread { entry, parent, path, waiting: waiting.cast_unsigned() });
+    }
+    let next = found.last().map(|kept| kept.entry.record.number).filter(|_| has_more);
+    Ok((found, next))
+}
