@@ -224,15 +224,24 @@ impl From<SubmitError> for Problem {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "no_room", "No room for the answer", detail)
             }
             SubmitError::Stranger(_) => Self::forbidden(error.to_string()),
-            SubmitError::Send(SendError::Closed) => Self::stopping(),
-            SubmitError::Send(SendError::Overloaded(_) | SendError::LogFull) => {
+            SubmitError::Send(error) => error.into(),
+        }
+    }
+}
+
+/// A message that the organism did not take.
+impl From<SendError> for Problem {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Closed => Self::stopping(),
+            SendError::Overloaded(_) | SendError::LogFull => {
                 let title = "The organism is full";
                 let detail = format!("{error}: send the message again later");
                 let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overload", title, detail);
                 Self { retry_after: Some(1), ..problem }
             }
-            SubmitError::Send(SendError::Unread) => Self::too_many("unread", error.to_string(), 1),
-            SubmitError::Send(SendError::Unwritable { .. }) => Self::unprocessable("unwritable", error.to_string()),
+            SendError::Unread => Self::too_many("unread", error.to_string(), 1),
+            SendError::Unwritable { .. } => Self::unprocessable("unwritable", error.to_string()),
         }
     }
 }

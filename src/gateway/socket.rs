@@ -26,7 +26,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 
 use super::MailboxService;
-use super::http::admin::{Look, perform};
+use super::http::admin::{Look, asked, asked_client, perform};
 use super::http::parse_json;
 use super::problem::Problem;
 use crate::operations::Act;
@@ -163,6 +163,7 @@ struct Operated {
 fn router(operated: Operated) -> Router {
     Router::new()
         .route("/v1/admin/acts", post(act))
+        .route("/v1/admin/ask", post(ask))
         .route("/v1/admin/conversations", get(|s, r| looks_at(s, Look::Conversations, r)))
         .route("/v1/admin/conversations/{id}/threads", get(|s, p, r| look_of(s, Look::Threads, p, r)))
         .route("/v1/admin/threads/{id}/messages", get(|s, p, r| look_of(s, Look::Messages, p, r)))
@@ -188,9 +189,16 @@ async fn look_of(
 }
 
 async fn act(State(operated): State<Operated>, request: Request) -> Result<Response, Problem> {
-    let body = read(request.into_body()).await.map_err(|error| Problem::bad_request(error.to_string()))?;
+    let body = read(request.into_body(), ACT).await.map_err(|error| Problem::bad_request(error.to_string()))?;
     let act: Act = parse_json(&body).map_err(|error| Problem::bad_request(error.to_string()))?;
     perform(&operated.organism.operations(operator()), operated.mailboxes.as_ref(), &act).await
+}
+
+async fn ask(State(operated): State<Operated>, request: Request) -> Result<Response, Problem> {
+    let client = asked_client(&request)?;
+    let most = operated.organism.blueprint().limits.xml.message_bytes;
+    let body = read(request.into_body(), most).await.map_err(|error| Problem::bad_request(error.to_string()))?;
+    asked(&operated.organism.operations(operator()), &client, body).await
 }
 
 /// The name of an operator at the socket in the events of its acts.
@@ -198,8 +206,8 @@ fn operator() -> Name {
     Name::system()
 }
 
-async fn read(body: Body) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
-    Ok(Limited::new(body, ACT).collect().await?.to_bytes())
+async fn read(body: Body, most: usize) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(Limited::new(body, most).collect().await?.to_bytes())
 }
 
 /// Calls the socket of a running organism.

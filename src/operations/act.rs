@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use systole_core::core::{
-    DeadLetter, DeadLetterError, DeadLetterId, Event, EventKind, Operation, OperationError, Party,
+    DeadLetter, DeadLetterError, DeadLetterId, Egress, Event, EventKind, Operation, OperationError, Party,
 };
 use systole_core::vocab::{FaultCode, Name, Partition, QName, ThreadId, ThreadPath};
 use systole_xml::ladder::{Raw, parse};
@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use super::Operations;
 use crate::journal::Retry;
+use crate::runtime::{NoSuchClient, SendError};
 
 /// An act of an operator. As JSON: `{"act": "pause", "listener": "planner"}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -147,6 +148,12 @@ pub enum ActError {
     /// The conversation can't be retried.
     #[error("{0}")]
     CannotRetry(String),
+    /// The organism has no such client.
+    #[error(transparent)]
+    NoClient(#[from] NoSuchClient),
+    /// The message was not taken.
+    #[error(transparent)]
+    NotSent(#[from] SendError),
     /// The core refused it.
     #[error(transparent)]
     Refused(#[from] OperationError),
@@ -158,7 +165,7 @@ impl ActError {
     /// Returns whether the act would fail so on anything.
     fn is_of_all(&self) -> bool {
         match self {
-            Self::Invalid(_) | Self::NoListener { .. } => true,
+            Self::Invalid(_) | Self::NoListener { .. } | Self::NoClient(_) | Self::NotSent(_) => true,
             Self::Refused(OperationError::Closed | OperationError::Letter(DeadLetterError::Closed)) => true,
             Self::CannotRetry(_) | Self::Refused(_) => false,
         }
@@ -277,6 +284,23 @@ impl Operations<'_> {
                 only(organism, begun)
             }
         }
+    }
+
+    /// Sends a message as a client, in a conversation of its own, and waits for the first answer; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`ActError`] if there is no such client, or the message was not taken.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the conversation.
+    pub async fn ask(&self, client: &str, envelope: Bytes) -> Result<Option<Egress>, ActError> {
+        let client = self.organism.client(client)?;
+        let mut conversation = client.converse();
+        let sent = conversation.send_only_bytes(envelope).map_err(ActError::from);
+        self.told("ask", &conversation.id().to_string(), sent)?;
+        let answer = conversation.receive().await;
+        conversation.keep();
+        Ok(answer)
     }
 
     /// Cancels a thread of a conversation: see [`Act::Cancel`].

@@ -1,6 +1,5 @@
 //! Commands for a running organism: they go through the socket beside its journal.
 
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 use systole::gateway::{Method, call_operator};
 use systole::journal::JournalReader;
 use systole_core::vocab::Name;
+use tokio::time::timeout;
 
 use super::columns;
 use super::failure::Failure;
@@ -17,8 +17,10 @@ use super::journal_args::JournalArgs;
 use super::print;
 use super::thread::Sought;
 
-/// Longest wait for an answer.
+/// Longest wait for an answer of the organism itself.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Pause before a full organism is asked again.
+const RETRY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Args)]
 pub(super) struct Cancel {
@@ -160,21 +162,52 @@ pub(super) fn is_served(journal: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(systole::gateway::socket_path(journal)).is_ok()
 }
 
+/// Sends a message as a client, and waits for the answer.
+pub(super) fn ask(journal: &Path, client: &str, message: Vec<u8>, within: Option<Duration>) -> Result<Value, Failure> {
+    let path = format!("/v1/admin/ask?client={client}");
+    loop {
+        match exchange(journal, Method::POST, &path, message.clone(), within)? {
+            (200, answer) => return Ok(answer),
+            // It is full, and takes the message later.
+            (429 | 503 | 507, _) => std::thread::sleep(RETRY),
+            (_, answer) => return Err(refused(&answer)),
+        }
+    }
+}
+
 fn call(journal: &Path, method: Method, path: &str, body: Vec<u8>) -> Result<Value, Failure> {
+    match exchange(journal, method, path, body, Some(PATIENCE))? {
+        (200, answer) => Ok(answer),
+        (_, answer) => Err(refused(&answer)),
+    }
+}
+
+fn refused(answer: &Value) -> Failure {
+    Failure::no(answer["detail"].as_str().unwrap_or("it refused").to_owned())
+}
+
+/// Calls the organism; returns status and body of its answer.
+fn exchange(
+    journal: &Path,
+    method: Method,
+    path: &str,
+    body: Vec<u8>,
+    within: Option<Duration>,
+) -> Result<(u16, Value), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let exchange = async {
-        let call = tokio::time::timeout(PATIENCE, call_operator(journal, method, path, body));
-        call.await.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "no answer within a minute")))
+        let call = call_operator(journal, method, path, body);
+        match within {
+            Some(within) => timeout(within, call).await.map_err(|_| Failure::no("no answer came in time")),
+            None => Ok(call.await),
+        }
     };
-    let (status, body) = runtime.block_on(exchange).map_err(|error| {
+    let (status, body) = runtime.block_on(exchange)?.map_err(|error| {
         let journal = journal.display();
         Failure::unusable(format!(
             "no running organism serves operators for {journal}: {error}; `systole run` does, where it has a journal"
         ))
     })?;
-    let answer: Value = serde_json::from_slice(&body).map_err(|error| Failure::unusable(error.to_string()))?;
-    match status {
-        200 => Ok(answer),
-        _ => Err(Failure::no(answer["detail"].as_str().unwrap_or("it refused").to_owned())),
-    }
+    let answer = serde_json::from_slice(&body).map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok((status, answer))
 }

@@ -7,12 +7,13 @@ mod tree;
 use std::fmt::Display;
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::journal::{ConversationEntry, JournalReader, ThreadEntry};
+use systole::journal::{ConversationFilter, JournalReader, KeptConversation, ThreadEntry};
 use systole_core::journal::Owner;
-use systole_core::vocab::ThreadId;
+use systole_core::vocab::{FaultCode, Name, QName, ThreadId, Time};
 
 use super::columns::{self, date_time};
 use super::failure::Failure;
@@ -23,9 +24,8 @@ use super::print;
 pub(super) enum Action {
     /// List conversations, oldest first
     List {
-        /// List only open conversations
-        #[arg(long)]
-        open: bool,
+        #[command(flatten)]
+        only: Only,
         #[command(flatten)]
         of: Journal,
     },
@@ -48,6 +48,40 @@ pub(super) enum Action {
     Retry(retry::Retry),
 }
 
+/// The conversations that are listed: those that meet all conditions.
+#[derive(Debug, Args)]
+pub(super) struct Only {
+    /// List only open conversations
+    #[arg(long)]
+    open: bool,
+    /// Only conversations with a thread of this listener
+    #[arg(long, value_name = "NAME")]
+    listener: Option<Name>,
+    /// Only conversations that began with this payload, {namespace}local
+    #[arg(long, value_name = "PAYLOAD")]
+    payload: Option<QName>,
+    /// Only conversations with a fault of this code among their answers, such as timeout
+    #[arg(long, value_name = "CODE", value_parser = code)]
+    fault: Option<FaultCode>,
+    /// Only conversations with this text in a message, an answer or a fault
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+    /// Only conversations that opened at this time (RFC 3339) or later
+    #[arg(long, value_name = "TIME")]
+    since: Option<Time>,
+    /// Only conversations that opened before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<Time>,
+}
+
+fn code(text: &str) -> Result<FaultCode, String> {
+    let known = FaultCode::ALL.into_iter().find(|code| code.as_str() == text);
+    known.ok_or_else(|| {
+        let all: Vec<_> = FaultCode::ALL.iter().map(|code| code.as_str()).collect();
+        format!("there is no such code: write one of {}", all.join(", "))
+    })
+}
+
 #[derive(Debug, Args)]
 pub(super) struct Journal {
     /// Print as JSON
@@ -59,7 +93,7 @@ pub(super) struct Journal {
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
-        Action::List { open, of } => list(of, *open),
+        Action::List { only, of } => list(of, only),
         Action::Tree { id, of } => tree::tree(of, id.as_ref()),
         Action::Show { id, of } => show::show(of, id),
         Action::Retry(args) => retry::retry(args),
@@ -114,14 +148,9 @@ impl Sought {
             Self::Id(id) => return Ok(*id),
             Self::Digits(digits) => digits,
         };
-        let conversations = reader.conversations(false).map_err(Failure::store)?;
-        let roots = || conversations.iter().map(|conversation| conversation.root.record.id);
-        if let Some(conversation) = only(roots(), digits)? {
+        let (roots, threads) = reader.ids_with_end(digits).map_err(Failure::store)?;
+        if let Some(conversation) = only(roots.into_iter(), digits)? {
             return Ok(conversation);
-        }
-        let mut threads = Vec::new();
-        for root in roots() {
-            threads.extend(reader.conversation(root).map_err(Failure::store)?.iter().map(|thread| thread.record.id));
         }
         only(threads.into_iter(), digits)?.ok_or_else(|| {
             Failure::no(format!(
@@ -137,11 +166,34 @@ impl Journal {
     }
 }
 
-fn list(of: &Journal, open: bool) -> Result<ExitCode, Failure> {
-    let conversations = of.read()?.conversations(open).map_err(Failure::store)?;
+fn list(of: &Journal, only: &Only) -> Result<ExitCode, Failure> {
+    /// Conversations of a page, which is read in one transaction.
+    const PAGE: usize = 500;
+    let reader = of.read()?;
+    let mut wanted = ConversationFilter {
+        before: None,
+        since: only.since,
+        until: only.until,
+        open: only.open.then_some(true),
+        listener: only.listener.clone(),
+        payload: only.payload.clone(),
+        fault: only.fault,
+        text: only.text.as_deref().map(Arc::from),
+        limit: PAGE,
+    };
+    let mut conversations = Vec::new();
+    loop {
+        let (page, next) = reader.find(&wanted).map_err(Failure::store)?;
+        conversations.extend(page);
+        match next {
+            Some(next) => wanted.before = Some(next),
+            None => break,
+        }
+    }
+    conversations.reverse();
     if of.json {
-        let value = |conversation: &ConversationEntry| {
-            let ConversationEntry { root, threads, open_threads, waiting, .. } = conversation;
+        let value = |conversation: &KeptConversation| {
+            let KeptConversation { root, threads, open_threads, waiting, listeners, payload, fault, .. } = conversation;
             json!({
                 "id": root.record.id.to_string(),
                 "owner": owner(&root.record.owner),
@@ -150,17 +202,23 @@ fn list(of: &Journal, open: bool) -> Result<ExitCode, Failure> {
                 "threads": threads,
                 "open_threads": open_threads,
                 "waiting": waiting,
+                "listeners": listeners.iter().map(Name::as_str).collect::<Vec<_>>(),
+                "payload": payload.as_ref().map(ToString::to_string),
+                "fault": fault.map(|code| code.as_str()),
             })
         };
         print::json(&conversations.iter().map(value).collect())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |conversation: &ConversationEntry| {
+    let row = |conversation: &KeptConversation| {
         let root = &conversation.root;
         [
             root.record.id.to_string(),
             owner(&root.record.owner),
-            state(root).to_owned(),
+            match conversation.fault {
+                Some(code) => format!("{}, {code}", state(root)),
+                None => state(root).to_owned(),
+            },
             date_time(root.closed.unwrap_or(root.opened)),
             format!("{} of {}", conversation.open_threads, conversation.threads),
             conversation.waiting.to_string(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use systole_core::core::Event;
@@ -15,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::call::{Call, schema};
 use super::caller::Caller;
-use super::request::{LIMIT, Query, json};
+use super::request::{LIMIT, Query, body, json};
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::{MailboxService, PrincipalKind};
@@ -26,7 +27,7 @@ use crate::operations::{
 use crate::runtime::{Events, Observed, Organism};
 use crate::settings::Mode;
 
-pub(super) fn calls() -> [Call; 8] {
+pub(super) fn calls() -> [Call; 9] {
     let page = |call: Call| {
         call.query::<String>("after", "The `next` of the page before.").limit("Entries of a page.").refuses(&[403])
     };
@@ -35,6 +36,12 @@ pub(super) fn calls() -> [Call; 8] {
             .about("admin", "Act on the organism.")
             .takes::<Act>()
             .answers::<Acted>(StatusCode::OK, "The outcome for each thing that the act was about.")
+            .refuses(&[403, 404]),
+        Call::post("/v1/admin/ask", ask)
+            .about("admin", "Send a message as a client, and wait for the answer. Hanging up cancels the conversation.")
+            .query::<String>("client", "The client.")
+            .takes_xml("One envelope, or one payload that the client may call; dirty or not.")
+            .answers::<Answered>(StatusCode::OK, "The answer.")
             .refuses(&[403, 404]),
         page(
             Call::get("/v1/admin/conversations", conversations)
@@ -134,11 +141,7 @@ pub(in crate::gateway) async fn perform(
             return Ok(view::document(StatusCode::OK, &Acted { outcomes }));
         }
     }
-    let outcomes = operations.act(act).await.map_err(|error| match error {
-        ActError::NoListener { .. } => Problem::not_found(error.to_string()),
-        ActError::Invalid(why) => Problem::bad_request(why),
-        _ => Problem::stopping(),
-    })?;
+    let outcomes = operations.act(act).await?;
     Ok(view::document(StatusCode::OK, &Acted { outcomes }))
 }
 
@@ -153,6 +156,53 @@ pub(in crate::gateway) enum Look {
     DeadLetters,
     Listeners,
     Events,
+}
+
+/// The answer to a message.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::gateway) struct Answered {
+    /// The canonical envelope; left out if the conversation closed without an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    envelope: Option<String>,
+    /// Its payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<String>,
+    /// The code, if it is a fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+}
+
+/// `POST /v1/admin/ask`
+async fn ask(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
+    let by = admin(&caller)?;
+    let client = asked_client(&request)?;
+    let body = body(&app, request).await?;
+    asked(&app.organism.operations(by), &client, body).await
+}
+
+/// The client as which a request asks.
+pub(in crate::gateway) fn asked_client(request: &Request) -> Result<String, Problem> {
+    let query = Query::of(request, &["client"])?;
+    query
+        .text("client")
+        .map(str::to_owned)
+        .ok_or_else(|| Problem::bad_request("client: name the client as which to ask"))
+}
+
+/// Asks as a client.
+pub(in crate::gateway) async fn asked(
+    operations: &Operations<'_>,
+    client: &str,
+    envelope: Bytes,
+) -> Result<Response, Problem> {
+    let answer = operations.ask(client, envelope).await?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let answered = Answered {
+        envelope: answer.as_ref().map(|answer| text(&answer.envelope)),
+        payload: answer.as_ref().map(|answer| text(answer.payload.bytes())),
+        fault: answer.and_then(|answer| answer.fault).map(|fault| fault.code.to_string()),
+    };
+    Ok(view::document(StatusCode::OK, &answered))
 }
 
 /// `GET /v1/admin/conversations`
@@ -319,6 +369,17 @@ impl Glance {
 enum ConversationState {
     Open,
     Ended,
+}
+
+impl From<ActError> for Problem {
+    fn from(error: ActError) -> Self {
+        match error {
+            ActError::NoListener { .. } | ActError::NoClient(_) => Self::not_found(error.to_string()),
+            ActError::Invalid(why) => Self::bad_request(why),
+            ActError::NotSent(error) => error.into(),
+            _ => Self::stopping(),
+        }
+    }
 }
 
 impl From<LookError> for Problem {

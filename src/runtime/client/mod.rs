@@ -385,6 +385,13 @@ impl Conversation {
         self.give_up = false;
     }
 
+    /// Sends the bytes of the one envelope of the conversation, which is given up if it is dropped before
+    /// [`keep`](Self::keep).
+    pub(crate) fn send_only_bytes(&mut self, envelope: Bytes) -> Result<(), SendError> {
+        self.give_up = true;
+        self.put(envelope, true)
+    }
+
     /// Sends the bytes of one envelope, dirty or not.
     ///
     /// # Errors

@@ -63,7 +63,7 @@ fn a_reader_that_is_kept_open_does_not_keep_the_log() {
     let folder = Folder::new();
     let _store = running(&folder);
     let reader = JournalReader::open(&folder.journal()).unwrap();
-    reader.conversations(false).unwrap();
+    reader.open_threads().unwrap();
     reader.letters().unwrap();
     let db = Connection::open(folder.journal()).unwrap();
     let busy: bool = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();

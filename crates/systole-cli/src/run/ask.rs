@@ -1,11 +1,15 @@
 //! `systole ask`: an organism, one message to it, and the one answer.
 
+#[cfg(feature = "gateway")]
+use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
+#[cfg(feature = "gateway")]
+use systole::config::Config;
 use systole::listeners::human::Console;
 use systole::process::conceal;
 use systole::runtime::{Conversation, Organism, SendError};
@@ -18,13 +22,16 @@ use super::{CLIENT, GRACE, RETRY, Run, UNANSWERED, note_questions};
 use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::units;
+#[cfg(feature = "gateway")]
+use crate::{operate, print};
 use systole::process::signals::Signals;
 
 /// Time limit of work that an answer leaves behind: the end of its conversation among it, which a journal gets.
 const REST: Duration = Duration::from_millis(500);
 
 const HELP: &str = "\
-The organism starts, gets the message from the client 'cli', and ends after its answer. The payload of the answer is \
+The organism starts, gets the message from the client 'cli', and ends after its answer; if it runs already, and has a \
+journal, it gets the message and goes on. The payload of the answer is \
 printed on standard output. Events are not shown, and only warnings and errors of the log, unless SYSTOLE_LOG sets another \
 level.
 
@@ -49,6 +56,10 @@ pub(crate) struct Ask {
 /// Sends one message to an organism, and prints the answer.
 pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     conceal().map_err(Failure::System)?;
+    #[cfg(feature = "gateway")]
+    if let Some(journal) = served(&args.organism)? {
+        return online(args, &journal);
+    }
     let mut run = Run::quietly(args.organism.clone());
     match args.message.as_str() {
         "-" => run.files.push("-".into()),
@@ -106,6 +117,27 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     // A read of standard input can't be interrupted.
     runtime.shutdown_background();
     code
+}
+
+/// The journal of an organism that runs already, and serves operators.
+#[cfg(feature = "gateway")]
+fn served(organism: &Path) -> Result<Option<PathBuf>, Failure> {
+    let config = Config::load(organism).map_err(Failure::Config)?;
+    Ok(config.journal.map(|journal| journal.file).filter(|journal| operate::is_served(journal)))
+}
+
+/// Lets the running organism take the message.
+#[cfg(feature = "gateway")]
+fn online(args: &Ask, journal: &Path) -> Result<ExitCode, Failure> {
+    let message = match args.message.as_str() {
+        "-" => crate::file::read("-".as_ref(), crate::file::DOCUMENT)?,
+        message => message.as_bytes().to_vec(),
+    };
+    let answer = operate::ask(journal, CLIENT, message, args.within)?;
+    let text = if args.envelope { &answer["envelope"] } else { &answer["payload"] };
+    let text = text.as_str().ok_or_else(|| Failure::no("the conversation closed without an answer"))?;
+    print::line(text)?;
+    Ok(if answer["fault"].is_string() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Waits until only questions are left that nobody can answer here.

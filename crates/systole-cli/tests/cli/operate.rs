@@ -153,6 +153,34 @@ fn a_conversation_is_retried_while_the_organism_runs() {
 }
 
 #[test]
+fn a_question_is_asked_while_the_organism_runs() {
+    let desk = Desk::new("asked");
+    let (mut child, out) = desk.start();
+    let asked = desk.systole(&["ask", "organism.yaml", "<say xmlns='urn:t'>hi</say>"]).stdout(Stdio::piped()).spawn();
+    until("the conversation", || (conversations(&desk.top()) == 1).then_some(()));
+    fs::write(desk.folder.join("go"), "").unwrap();
+    let asked = asked.unwrap().wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&asked.stdout), "<say xmlns=\"urn:t\">done</say>\n");
+    let refused = desk.command(&["ask", "organism.yaml", "<other xmlns='urn:t'/>"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    // What is asked for is answered there, and nowhere else.
+    say(&mut child);
+    out.until("the answer to standard input", |line| line.contains("done"));
+    let listed = desk.done(&["thread", "list", "--text", "done", "--payload", "{urn:t}say"]);
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    has(&desk.done(&["thread", "list", "--fault", "route"]), &["closed, route"]);
+    // Who hangs up gives up.
+    fs::remove_file(desk.folder.join("go")).unwrap();
+    let mut asked = desk.systole(&["ask", "organism.yaml", "<say xmlns='urn:t'>hi</say>"]).spawn().unwrap();
+    until("the conversation", || (conversations(&desk.top()) == 1).then_some(()));
+    asked.kill().unwrap();
+    asked.wait().unwrap();
+    until("its end", || (conversations(&desk.top()) == 0).then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn the_levels_of_the_log_are_set_while_the_organism_runs() {
     let desk = Desk::new("levels");
     let (mut child, _) = desk.start();

@@ -7,6 +7,7 @@ use systole_core::journal::{MessageRecord, Number, Owner, ThreadRecord};
 use systole_core::vocab::{FaultCode, MessageId, Name, QName, ThreadId, ThreadPath, Time};
 use systole_xml::ladder::root_of;
 
+use super::error::StoreError;
 use super::query::{JournalQuery, QueryError};
 use super::reader::{HistoryEntry, HistoryRecord, JournalReader, ThreadEntry, time};
 use crate::sqlite::FileProblem;
@@ -85,6 +86,16 @@ pub struct KeptMessage {
     pub root: ThreadId,
     /// The path of the thread.
     pub path: ThreadPath,
+}
+
+impl JournalReader {
+    /// Lists a page of conversations: see [`JournalQuery::conversations`].
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal can't be read.
+    pub fn find(&self, wanted: &ConversationFilter) -> Result<(Vec<KeptConversation>, Option<Number>), StoreError> {
+        self.at_one_moment(|reader| conversations(reader, wanted))
+    }
 }
 
 impl JournalQuery {

@@ -49,7 +49,7 @@ pub use owner::JournalOwner;
 pub use principals::Principals;
 pub use query::{History, Of};
 pub use query::{JournalQuery, Page, Position, QueryError, Range, Sent, SentAnswer, StoredMail};
-pub use reader::{ConversationEntry, HistoryEntry, HistoryRecord, JournalReader, Stat, ThreadEntry};
+pub use reader::{HistoryEntry, HistoryRecord, JournalReader, Stat, ThreadEntry};
 pub use retry::{Retry, RetryError};
 pub use sqlite::SqliteJournal;
 pub use verify::VerifyReport;

@@ -80,20 +80,6 @@ pub struct Stat {
     pub log_bytes: u64,
 }
 
-/// A conversation: its root, and counts of its threads and messages.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct ConversationEntry {
-    /// The root.
-    pub root: ThreadEntry,
-    /// Threads that are kept, including the root.
-    pub threads: u64,
-    /// Open threads.
-    pub open_threads: u64,
-    /// Open messages.
-    pub waiting: u64,
-}
-
 /// A thread with its times.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -210,12 +196,23 @@ impl JournalReader {
         self.at_one_moment(Self::try_stat)
     }
 
-    /// Lists conversations in the order in which they were opened; with `open`, only open ones.
+    /// Lists the ids of roots, and of other threads, whose last digits are these; hyphens don't count.
     ///
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
-    pub fn conversations(&self, open: bool) -> Result<Vec<ConversationEntry>, StoreError> {
-        self.at_one_moment(|reader| reader.try_conversations(open))
+    pub fn ids_with_end(&self, digits: &str) -> Result<(Vec<ThreadId>, Vec<ThreadId>), StoreError> {
+        let find = || -> Result<_, FileProblem> {
+            let sql = "SELECT id, root = number FROM thread WHERE substr(hex(id), -length(?1)) = ?1 ORDER BY number";
+            let mut statement = self.db.prepare(sql)?;
+            let mut rows = statement.query([digits.replace('-', "").to_ascii_uppercase()])?;
+            let (mut roots, mut others) = (Vec::new(), Vec::new());
+            while let Some(row) = rows.next()? {
+                let id = ThreadId::from_uuid(Uuid::from_bytes(row.get(0)?));
+                if row.get(1)? { roots.push(id) } else { others.push(id) }
+            }
+            Ok((roots, others))
+        };
+        self.told(find())
     }
 
     /// Lists all open threads, in order of number.
@@ -364,27 +361,6 @@ impl JournalReader {
             used_bytes: used(&self.db)?,
             log_bytes: bytes(&beside(self.db.file().path(), "-wal")),
         })
-    }
-
-    fn try_conversations(&self, open: bool) -> Result<Vec<ConversationEntry>, FileProblem> {
-        let condition = match open {
-            true => "WHERE ended IS NULL AND root = number ORDER BY number",
-            false => "WHERE root = number ORDER BY number",
-        };
-        let kept = self.counts("SELECT root, count(*) FROM thread GROUP BY root")?;
-        let alive = self.counts("SELECT root, count(*) FROM thread WHERE ended IS NULL GROUP BY root")?;
-        let waiting = self.counts(
-            "SELECT root, count(*) FROM message JOIN thread ON thread.number = thread \
-             WHERE message.ended IS NULL GROUP BY root",
-        )?;
-        let of = |counts: &HashMap<Number, u64>, root| counts.get(&root).copied().unwrap_or(0);
-        let conversation = |root: ThreadEntry| ConversationEntry {
-            threads: of(&kept, root.record.number),
-            open_threads: of(&alive, root.record.number),
-            waiting: of(&waiting, root.record.number),
-            root,
-        };
-        Ok(self.entries(condition, [])?.into_iter().map(conversation).collect())
     }
 
     fn counts(&self, sql: &str) -> Result<HashMap<Number, u64>, FileProblem> {
