@@ -168,14 +168,28 @@ fn a_question_is_asked_while_the_organism_runs() {
     out.until("the answer to standard input", |line| line.contains("done"));
     let listed = desk.done(&["thread", "list", "--text", "done", "--payload", "{urn:t}say"]);
     assert_eq!(listed.lines().count(), 3, "{listed}");
-    has(&desk.done(&["thread", "list", "--fault", "route"]), &["closed, route"]);
-    // Who hangs up gives up.
+    // A fault ends it, and is found.
     fs::remove_file(desk.folder.join("go")).unwrap();
-    let mut asked = desk.systole(&["ask", "organism.yaml", "<say xmlns='urn:t'>hi</say>"]).spawn().unwrap();
-    until("the conversation", || (conversations(&desk.top()) == 1).then_some(()));
+    let ask = || {
+        desk.systole(&["ask", "organism.yaml", "<say xmlns='urn:t'>hi</say>"]).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let mut asked = ask();
+    // That of standard input stays open as long as this is.
+    let running = || {
+        let top = desk.top();
+        let all = top["conversations"].as_array().unwrap().iter();
+        all.filter(|one| one["running"] == 1).find_map(|one| one["conversation"].as_str().map(str::to_owned))
+    };
+    let id = until("the conversation", running);
+    desk.done(&["cancel", &id]);
+    assert_eq!(asked.wait().unwrap().code(), Some(1));
+    has(&desk.done(&["thread", "list", "--fault", "cancelled"]), &["closed, cancelled"]);
+    // Who hangs up gives up.
+    let mut asked = ask();
+    until("the conversation", running);
     asked.kill().unwrap();
     asked.wait().unwrap();
-    until("its end", || (conversations(&desk.top()) == 0).then_some(()));
+    until("its end", || running().is_none().then_some(()));
     child.kill().unwrap();
     child.wait().unwrap();
 }
