@@ -93,7 +93,7 @@ fn fresh(folder: &Path, durability: Durability) -> (SqliteJournal, PathBuf) {
 fn append(journal: &mut SqliteJournal, steps: u64, batch: u64) {
     for first in (0..steps).step_by(batch as usize) {
         let steps: Vec<_> = (first..(first + batch).min(steps)).map(step).collect();
-        journal.append(&steps).expect("room for steps");
+        journal.write(&steps).expect("room for steps");
     }
     journal.feed().expect("room for steps");
 }
@@ -203,7 +203,7 @@ fn waiting(folder: &Path) {
     let (mut journal, file) = fresh(folder, Durability::Process);
     let put = |number| Step { ops: vec![Op::Put(message(FIRST + number))], at: Time::from_nanos(number) };
     for first in (0..WAITING).step_by(1000) {
-        journal.append(&(first..first + 1000).map(put).collect::<Vec<_>>()).expect("room for steps");
+        journal.write(&(first..first + 1000).map(put).collect::<Vec<_>>()).expect("room for steps");
     }
     drop(journal);
     let mut opened = None;
@@ -243,7 +243,7 @@ fn starting(folder: &Path) {
         let mut ops = vec![Op::Open(opened), Op::Open(child)];
         let messages = (root + 2..).take(EACH as usize);
         ops.extend(messages.map(|number| Op::Put(MessageRecord { thread: root + 1, ..message(number) })));
-        journal.append(&[Step { ops, at: Time::from_nanos(root) }]).expect("room for a step");
+        journal.write(&[Step { ops, at: Time::from_nanos(root) }]).expect("room for a step");
     }
     drop(journal);
     let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:example:calculator:v1"

@@ -73,7 +73,8 @@ pub mod core {
 /// returns, are in the crate `systole-core`; the store on disk is the crate `systole-store`.
 pub mod journal {
     pub use systole_core::journal::{
-        FailingJournal, Journal, JournalError, JournalErrorKind, MemoryJournal, Recovered, Step,
+        AppendError, Batch, FailingJournal, Heads, Journal, JournalError, JournalErrorKind, MemoryJournal, Recovered,
+        Step, Tail,
     };
     #[doc(inline)]
     pub use systole_store::journal::*;

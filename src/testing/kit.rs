@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::core::{Answer, Counts, DeadLetter, Event, OpenThread, Snapshot};
-use systole_core::journal::{JournalError, JournalErrorKind};
+use systole_core::journal::JournalError;
 use systole_core::protocol::Request;
 use systole_core::vocab::{Name, Partition, Partitions, Time};
 use tokio::task::yield_now;
@@ -164,7 +164,7 @@ impl Kit {
     /// [`JournalError`] if the organism has no journal, no core serves the partition, or the organism has jobs or remote
     /// listeners, whose state can't follow.
     pub fn release(&self, partition: Partition) -> Result<Partitions, JournalError> {
-        self.block_on(self.organism.handover().ok_or_else(no_journal)?.release(partition))
+        self.block_on(self.organism.release(partition))
     }
 
     /// Makes a core that takes partitions over, with what the journal holds of them.
@@ -173,7 +173,7 @@ impl Kit {
     /// As [`release`](Self::release), if a core serves one of the partitions, if the organism ends, and if the journal
     /// can't be read, which breaks the organism down.
     pub fn adopt(&self, partitions: Partitions) -> Result<(), JournalError> {
-        self.block_on(self.organism.handover().ok_or_else(no_journal)?.adopt(partitions, 0))
+        self.block_on(self.organism.adopt(partitions, 0))
     }
 
     /// Sends a request as a client and waits for the answer; time passes as necessary.
@@ -287,8 +287,4 @@ impl fmt::Debug for Kit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kit").field("organism", &self.organism).finish_non_exhaustive()
     }
-}
-
-fn no_journal() -> JournalError {
-    JournalError::new(JournalErrorKind::Refused, "an organism without a journal keeps its partitions")
 }

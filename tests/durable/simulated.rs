@@ -206,6 +206,44 @@ fn partitions_move_to_other_cores_while_the_others_go_on() {
 }
 
 #[test]
+fn a_core_whose_partitions_another_process_takes_over_drops_them_and_the_others_go_on() {
+    let (person, journal) = (Person::default(), fresh());
+    let kit = start(organism(&person, pass_on), &journal);
+    let client = kit.client("alice");
+    let [even, odd] = [0, 1].map(|half| Partitions::share(half, 2));
+    kit.release(Partition::BOOT).unwrap();
+    kit.adopt(even).unwrap();
+    kit.adopt(odd).unwrap();
+    let asked: Vec<_> = (0..32).map(|n| client.tell(question(format!("may I? {n}"))).unwrap()).collect();
+    kit.settle();
+    journal.lock().unwrap().adopt(&Partition(1).into()).unwrap();
+    *person.0.lock().unwrap() = Some("you may");
+    kit.advance(Duration::from_secs(3));
+    let received = || std::iter::from_fn(|| client.try_receive()).collect::<Vec<_>>();
+    let (faults, answered): (Vec<_>, Vec<_>) = received().into_iter().partition(|egress| egress.fault.is_some());
+    let of = |roots: &[ThreadId], half: Partitions| {
+        let mut roots: Vec<_> = roots.iter().copied().filter(|&root| half.contains(Partition::of(root))).collect();
+        roots.sort_unstable();
+        roots
+    };
+    let roots = |egress: &[Egress]| egress.iter().map(|egress| egress.root).collect::<Vec<_>>();
+    assert_eq!(of(&roots(&answered), Partitions::ALL), of(&asked, even), "the others go on");
+    assert_eq!(of(&roots(&faults), Partitions::ALL), of(&asked, odd), "each is told");
+    assert!(faults.iter().all(|egress| egress.fault.as_ref().is_some_and(|fault| fault.retryable)), "{faults:?}");
+    assert!(kit.snapshot().threads.is_empty(), "nothing is left of them");
+    client.tell(question("in an odd one")).err().or_else(|| client.tell(question("in an odd one")).err()).unwrap();
+    // Taken back, they go on from what is written: no step behind the takeover is.
+    kit.adopt(odd).unwrap();
+    kit.advance(Duration::from_secs(3));
+    let later = received();
+    assert!(later.iter().all(|egress| egress.fault.is_none()), "{later:?}");
+    assert_eq!(of(&roots(&later), odd), of(&asked, odd));
+    let counts = kit.counts();
+    let came = counts.injected + counts.emitted + counts.made + counts.redriven + counts.recovered;
+    assert_eq!(came, counts.delivered + counts.faulted + counts.dead + counts.cancelled, "{counts:?}");
+}
+
+#[test]
 fn an_answer_is_read_when_the_client_comes_back_from_it() {
     let (person, journal) = (Person(Arc::new(Mutex::new(Some("you may")))), fresh());
     let next = |journal: &Shared, count: usize| {

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use systole::actor::*;
 use systole::core::{DeadLetterError, OperationError};
-use systole::journal::{Journal, JournalError, JournalErrorKind, MemoryJournal, Recovered, Step};
+use systole::journal::{
+    AppendError, Batch, Durability, Journal, JournalError, JournalErrorKind, MemoryJournal, Recovered, Tail,
+};
 use systole::operations::ActError;
 use systole::prelude::*;
 use systole::runtime::Breakdown;
+use systole::vocab::Partitions;
 use tokio::task::{JoinSet, yield_now};
 
 use crate::calculator::*;
@@ -342,17 +345,33 @@ struct Bad {
 }
 
 impl Journal for Bad {
-    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+    fn durability(&self) -> Option<Durability> {
+        self.journal.durability()
+    }
+
+    fn may_block(&self) -> bool {
+        self.journal.may_block()
+    }
+
+    fn append(&mut self, batch: &Batch) -> Result<(), AppendError> {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,
             None if self.panics => panic!("as told"),
-            None => return Err(JournalError::new(JournalErrorKind::Full, "as told")),
+            None => return Err(JournalError::new(JournalErrorKind::Full, "as told").into()),
         }
-        self.journal.append(steps)
+        self.journal.append(batch)
     }
 
     fn recover(&mut self) -> Result<Recovered, JournalError> {
         self.journal.recover()
+    }
+
+    fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
+        self.journal.adopt(partitions)
+    }
+
+    fn release(&mut self, tail: &Tail) -> Result<(), AppendError> {
+        self.journal.release(tail)
     }
 
     fn close(&mut self) -> Result<(), JournalError> {

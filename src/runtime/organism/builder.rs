@@ -76,7 +76,7 @@ impl JournalChoice {
     pub(crate) fn open(self, organism: &str, entropy: &Entropy) -> Result<Opened, StartError> {
         let (mut room, mut place) = (None, None);
         let mut log_full = LogFull::default();
-        let (mut journal, durability): (Box<dyn Journal>, _) = match self {
+        let mut journal: Box<dyn Journal> = match self {
             Self::File { file, durability, retention } => {
                 let options = JournalOptions::new(entropy.secret()).durability(durability).retention(retention);
                 let mut journal = SqliteJournal::open_when_free(&file, &options).map_err(JournalError::from)?;
@@ -84,19 +84,18 @@ impl JournalChoice {
                 room = Some(journal.room());
                 log_full = journal.log_full();
                 place = Some(file);
-                (Box::new(journal), durability)
+                Box::new(journal)
             }
-            Self::Own(journal) => (journal, Durability::Process),
+            Self::Own(journal) => journal,
         };
         let recovered = journal.recover()?;
-        Ok(Opened { journal, durability, recovered, room, log_full, file: place })
+        Ok(Opened { journal, recovered, room, log_full, file: place })
     }
 }
 
 /// An opened and recovered journal.
 pub(crate) struct Opened {
     pub(crate) journal: Box<dyn Journal>,
-    pub(crate) durability: Durability,
     pub(crate) recovered: Recovered,
     /// Room for the promises to clients, in a file.
     pub(crate) room: Option<Arc<Room>>,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Weak};
 
 use systole_core::core::CoreId;
-use systole_core::journal::{JournalError, JournalErrorKind, Recovered};
+use systole_core::journal::{JournalError, JournalErrorKind};
 use systole_core::vocab::{Partition, Partitions};
 use tokio::sync::oneshot;
 
@@ -73,8 +73,7 @@ impl Handover {
             false => Ok(((), partitions)),
         })?;
         let core = self.address(shard)?;
-        // Their core gave them up in order: no message of theirs was running at a crash.
-        let recovered = Box::new(Recovered { crashed: false, ..journal.adopt(partitions).await? });
+        let recovered = Box::new(journal.adopt(core, partitions).await?);
         let boot = partitions.contains(Partition::BOOT).then(|| self.shared.root());
         let (tell, told) = oneshot::channel();
         self.shared.links.send(core, Command::Adopt { claim, recovered, boot, tell });

@@ -2,7 +2,6 @@
 
 pub(super) mod builder;
 pub(super) mod drain;
-#[cfg(feature = "testing")]
 pub(super) mod handover;
 pub(super) mod part;
 pub(super) mod serve;
@@ -17,12 +16,13 @@ use systole_core::core::{
     Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, Directory, Event, Exit, Gauge, Input,
     ListenerSlots, OpenThread, Party, Snapshot,
 };
+use systole_core::journal::{JournalError, JournalErrorKind};
 use systole_core::vocab::{IdKey, Partition, Partitions, Time};
 use systole_xml::schema::Catalog;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 
-use crate::journal::{JournalFeeder, JournalQuery, Room, StoreError};
+use crate::journal::{JournalFeeder, JournalQuery, Logs, Room, StoreError};
 use crate::process::ending;
 use crate::runtime::client::{Client, SendError};
 use crate::runtime::pump::spec::ShardSpec;
@@ -42,7 +42,6 @@ use crate::runtime::write::appender::JournalAppender;
 use crate::runtime::write::handle::{JournalHandle, JournalKeeper};
 use builder::{LogLevels, Opened, OrganismBuilder, OrganismSpec};
 use drain::{Drained, drain};
-#[cfg(feature = "testing")]
 use handover::Handover;
 use part::{Part, Parts};
 use systole_store::clock::Clock;
@@ -74,7 +73,6 @@ pub struct Organism {
     /// Reads that file, from the first time that somebody does.
     query: Mutex<Option<JournalQuery>>,
     /// Moves partitions between cores, where there is a journal.
-    #[cfg(feature = "testing")]
     handover: Option<Handover>,
     /// Closed when the threads of all shards have ended.
     ended: Mutex<Option<mpsc::Receiver<()>>>,
@@ -194,12 +192,15 @@ impl Organism {
             order: Mutex::new(()),
         });
         let durable = journal.is_some();
+        let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
         let (journal_handle, recovered, room, file) = match journal {
             None => (None, None, None, None),
-            Some(Opened { journal, durability, recovered, room, log_full: _, file }) => {
+            Some(Opened { journal, recovered, room, log_full: _, file }) => {
+                let (epoch, links) = (recovered.epoch, shared.links.clone());
+                let cores = (0..).map(CoreId).zip(shares.iter().copied());
                 let journal_handle = match shared.clock.is_simulated() {
-                    true => JournalHandle::here(journal, shared.links.clone()),
-                    false => JournalHandle::beside(journal, durability, shared.clock.clone(), shared.links.clone())?,
+                    true => JournalHandle::here(journal, Logs::begin(epoch, cores), links),
+                    false => JournalHandle::beside(journal, epoch, cores, shared.clock.clone(), links)?,
                 };
                 (Some(JournalKeeper::of(journal_handle)), Some(recovered), room, file)
             }
@@ -215,11 +216,9 @@ impl Organism {
         } else {
             parts.iter().for_each(Part::live_in_memory);
         }
-        #[cfg(feature = "testing")]
         let handover = journal_handle.as_ref().map(|journal| Handover::new(shared.clone(), journal.handle()));
         let feeder = journal_handle.as_ref().and_then(|journal| journal.feeder());
         let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
-        let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
         let recovered = recovered.map(|recovered| recovered.split(&shares));
         let mut recovered = recovered.into_iter().flatten();
         let specs = (0..).map(CoreId).zip(shares).zip(receivers).map(|((shard, partitions), commands)| ShardSpec {
@@ -242,7 +241,6 @@ impl Organism {
             feeder,
             file,
             query: Mutex::default(),
-            #[cfg(feature = "testing")]
             handover,
             shared,
             parts,
@@ -300,10 +298,35 @@ impl Organism {
         Ok(kept.clone())
     }
 
-    /// Moves partitions between cores; `None` without a journal.
-    #[cfg(feature = "testing")]
-    pub(crate) fn handover(&self) -> Option<&Handover> {
-        self.handover.as_ref()
+    /// Lets the core that serves a partition give up all that it serves, while the others go on. Its handlers are
+    /// cancelled without effects, as at an end of the organism, and its clients are told to ask again later. Returns these
+    /// partitions, once nothing of them is left here.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the organism has no journal or has ended, no core serves the partition, or its core gives it up
+    /// already.
+    ///
+    /// # Cancel safety
+    /// Once polled, the partitions are given up even if the future is dropped.
+    pub async fn release(&self, partition: Partition) -> Result<Partitions, JournalError> {
+        self.handover()?.release(partition).await
+    }
+
+    /// Takes partitions that no core serves over, by a new core in the shard of that index modulo their number.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the organism has no journal or ends, a core serves one of the partitions or one is in a move,
+    /// their records can't be read, or no address is left.
+    ///
+    /// # Cancel safety
+    /// Once polled, the partitions are taken over or stay without a core; then this can be called again.
+    pub async fn adopt(&self, partitions: Partitions, shard: usize) -> Result<(), JournalError> {
+        self.handover()?.adopt(partitions, shard).await
+    }
+
+    fn handover(&self) -> Result<&Handover, JournalError> {
+        let message = "an organism without a journal keeps its partitions";
+        self.handover.as_ref().ok_or_else(|| JournalError::new(JournalErrorKind::Refused, message))
     }
 
     /// Returns the part of that type, if there is one.

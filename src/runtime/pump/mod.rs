@@ -55,7 +55,6 @@ pub(crate) struct Shard {
     journal_handle: Option<Arc<JournalKeeper>>,
     cores: Cores,
     /// Makes a core that serves these partitions.
-    #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only the test kit moves partitions"))]
     make: MakeCore,
     hosts: Vec<Option<Rc<dyn Host>>>,
     router: EgressRouter,
@@ -154,8 +153,16 @@ impl Shard {
     fn work(&mut self) -> bool {
         let more = self.turn();
         // After each turn, since the other cores may never be without work.
-        #[cfg(feature = "testing")]
-        self.cores.part();
+        for (core, (claim, tell)) in self.cores.part() {
+            let Some(journal_handle) = &self.journal_handle else { continue };
+            let released = move || {
+                let partitions = claim.partitions();
+                drop(claim);
+                // The caller may have dropped its future.
+                let _ = tell.send(partitions);
+            };
+            journal_handle.release(core, Box::new(released));
+        }
         self.journal_handle.iter().for_each(|journal_handle| journal_handle.flush());
         more
     }
@@ -286,6 +293,13 @@ impl Shard {
                     journal_handle.seal();
                 }
                 self.close_if_unwritable(&input);
+                if matches!(input, Input::Fenced) {
+                    let CoreId(core) = to;
+                    tracing::warn!(
+                        core,
+                        "another process has taken partitions of this core over: it drops their conversations"
+                    );
+                }
                 self.cores.handle(to, input, now);
             }
             Command::Open { root, sender, input } => {
@@ -322,10 +336,8 @@ impl Shard {
             // The caller may have dropped its future.
             Command::Operate { tell, .. } => drop(tell.send(Err(OperationError::Closed))),
             Command::Look(look) => look(&self.cores),
-            #[cfg(feature = "testing")]
             Command::Release { claim, tell } => self.cores.release(to, (claim, tell), now),
             // Else the caller learns from the dropped sender that the organism ends.
-            #[cfg(feature = "testing")]
             Command::Adopt { claim, recovered, boot, tell } if !self.cores.are_ending() => {
                 let core = (self.make)(to, claim.partitions(), Some(recovered));
                 self.cores.add(to, core, now);
@@ -334,7 +346,6 @@ impl Shard {
                 // The caller may have dropped its future.
                 let _ = tell.send(());
             }
-            #[cfg(feature = "testing")]
             Command::Adopt { .. } => {}
             Command::Beside => self.journal_handle.iter().for_each(|journal_handle| journal_handle.write_beside()),
             Command::Quit => self.quit = true,

@@ -9,16 +9,12 @@ use systole_core::core::{
     CallId, ClientId, CoreId, HandlerOutcome, Input, InvocationId, ListenerId, Operation, OperationError, Settled,
     Start,
 };
-#[cfg(feature = "testing")]
 use systole_core::journal::Recovered;
-#[cfg(feature = "testing")]
-use systole_core::vocab::Partitions;
-use systole_core::vocab::{Fault, ThreadId};
+use systole_core::vocab::{Fault, Partitions, ThreadId};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::breakdown::Breakdown;
-#[cfg(feature = "testing")]
 use super::claim::Claim;
 use super::cores::Cores;
 use super::egress::EgressSender;
@@ -55,10 +51,8 @@ pub(crate) enum Command {
     /// Runs a query on the cores of the shard.
     Look(Box<dyn FnOnce(&Cores) + Send>),
     /// Lets the core give its partitions up; `tell` gets them when nothing of them is left there.
-    #[cfg(feature = "testing")]
     Release { claim: Claim, tell: oneshot::Sender<Partitions> },
     /// Makes a core at that address, which takes partitions over, and starts `<boot>` below that root.
-    #[cfg(feature = "testing")]
     Adopt { claim: Claim, recovered: Box<Recovered>, boot: Option<ThreadId>, tell: oneshot::Sender<()> },
     /// Writes the steps that belong to no shard, where the journal has no thread.
     Beside,

@@ -3,13 +3,9 @@
 use std::collections::BTreeSet;
 
 use systole_core::core::{Core, CoreId, Counts, Input, ListenerId, Output};
-#[cfg(feature = "testing")]
-use systole_core::vocab::Partitions;
-use systole_core::vocab::Time;
-#[cfg(feature = "testing")]
+use systole_core::vocab::{Partitions, Time};
 use tokio::sync::oneshot;
 
-#[cfg(feature = "testing")]
 use super::claim::Claim;
 
 /// The cores of a shard.
@@ -32,22 +28,17 @@ struct Served {
     id: CoreId,
     core: Core,
     /// Told when nothing is left of the partitions that the core gives up.
-    #[cfg(feature = "testing")]
     leaving: Option<Leaving>,
+    /// True if another owner took its partitions over, until nothing of them is left.
+    fenced: bool,
 }
 
 /// Partitions that a core gives up, and the receiver of them.
-#[cfg(feature = "testing")]
-type Leaving = (Claim, oneshot::Sender<Partitions>);
+pub(crate) type Leaving = (Claim, oneshot::Sender<Partitions>);
 
 impl Served {
     fn new(id: CoreId, core: Core) -> Self {
-        Self {
-            id,
-            core,
-            #[cfg(feature = "testing")]
-            leaving: None,
-        }
+        Self { id, core, leaving: None, fenced: false }
     }
 }
 
@@ -65,7 +56,6 @@ impl Cores {
     }
 
     /// Adds a core that has taken partitions over, and tells it what the others know.
-    #[cfg(feature = "testing")]
     pub(crate) fn add(&mut self, id: CoreId, mut core: Core, now: Time) {
         self.resting.iter().for_each(|&listener| core.handle(Input::ListenerRests { listener, rests: true }, now));
         self.unattended.iter().for_each(|&listener| core.handle(Input::ListenerUnattended { listener }, now));
@@ -90,7 +80,10 @@ impl Cores {
                 self.each(now, || Input::ListenerUnattended { listener });
             }
             input => match (self.get(to), input) {
-                (Some(served), input) => served.core.handle(input, now),
+                (Some(served), input) => {
+                    served.fenced |= matches!(input, Input::Fenced);
+                    served.core.handle(input, now);
+                }
                 // A message was on its way when the core left; the rest is about handlers that are aborted.
                 (None, Input::Core(message)) => self.list[0].core.handle(Input::Stray(message), now),
                 (None, input @ Input::Injected(_)) => self.list[0].core.handle(input, now),
@@ -135,7 +128,6 @@ impl Cores {
     }
 
     /// Lets a core give its partitions up.
-    #[cfg(feature = "testing")]
     pub(crate) fn release(&mut self, id: CoreId, leaving: Leaving, now: Time) {
         // Claims keep a core from being released twice; without it the dropped sender tells the caller.
         let Some(served) = self.get(id) else { return };
@@ -143,25 +135,26 @@ impl Cores {
         served.core.handle(Input::Release, now);
     }
 
-    /// Parts with cores that have given their partitions up, and of which nothing is left. The first one stays.
-    #[cfg(feature = "testing")]
-    pub(crate) fn part(&mut self) {
+    /// Parts with cores that have given their partitions up, or lost them, and of which nothing is left. The first one
+    /// stays. Returns those that gave them up.
+    pub(crate) fn part(&mut self) -> Vec<(CoreId, Leaving)> {
+        let mut left = Vec::new();
         for at in (0..self.list.len()).rev() {
             let served = &mut self.list[at];
-            let Some((claim, tell)) = served.leaving.take_if(|_| served.core.has_left()) else { continue };
+            if served.leaving.is_none() && !served.fenced || !served.core.has_left() {
+                continue;
+            }
+            served.fenced = false;
+            left.extend(served.leaving.take().map(|leaving| (served.id, leaving)));
             if at > 0 {
                 self.gone = self.gone.plus(self.list.remove(at).core.counts());
                 self.turn = 0;
             }
-            let partitions = claim.partitions();
-            drop(claim);
-            // The caller may have dropped its future.
-            let _ = tell.send(partitions);
         }
+        left
     }
 
     /// Returns whether no core may come any more.
-    #[cfg(feature = "testing")]
     pub(crate) fn are_ending(&self) -> bool {
         self.ending
     }

@@ -4,7 +4,6 @@
 //! Not here: the loop that moves a shard (`pump`).
 
 pub(super) mod breakdown;
-#[cfg(feature = "testing")]
 pub(super) mod claim;
 pub(super) mod command;
 pub(super) mod context;

@@ -6,19 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use systole_core::core::{CoreId, Input};
-use systole_core::journal::{Journal, JournalError, Step};
-use systole_core::vocab::Time;
+use systole_core::journal::{Batch, Journal, JournalError, JournalErrorKind, Recovered, Step};
+use systole_core::vocab::{Partitions, Time};
 
 use super::appender::{Ending, Following, Recoverable};
-use crate::journal::{Durability, JournalFeeder, JournalSender, JournalWriter, TIDY, Written};
+use crate::journal::{JournalFeeder, JournalSender, JournalWriter, Logs, Lost, TIDY, Written};
 use crate::runtime::shard::breakdown::Breakdown;
 use crate::runtime::shard::command::{Command, Links};
 use crate::runtime::start::StartError;
-#[cfg(feature = "testing")]
-use systole_core::{
-    journal::{JournalErrorKind, Recovered},
-    vocab::Partitions,
-};
 use systole_store::clock::Clock;
 
 /// The writer of all cores' steps in the journal. Dropping it closes nothing: that is [`JournalKeeper`]'s.
@@ -51,16 +46,22 @@ enum WriteMode {
 /// A journal that a shard writes, and tidies behind a step.
 struct OwnJournal {
     journal: Box<dyn Journal>,
+    logs: Logs,
     /// Time of the next search for rows past their retention.
     tidy: Time,
 }
 
 impl OwnJournal {
-    fn append(&mut self, step: Step) -> Result<(), JournalError> {
-        let now = step.at;
-        self.journal.append(&[step])?;
+    /// Writes a step of a core, or of what lives beside the cores.
+    fn append(&mut self, core: Option<CoreId>, step: Step) -> Result<(), Lost> {
+        let (now, mut batch) = (step.at, Batch::default());
+        let is_known = self.logs.put(&mut batch, core, step);
+        let fenced = self.logs.append(self.journal.as_mut(), &mut batch).map_err(Lost::Failed)?;
+        if !is_known || !fenced.is_empty() {
+            return Err(Lost::Fenced);
+        }
         if now >= self.tidy {
-            while self.journal.tidy(now)? {}
+            while self.journal.tidy(now).map_err(Lost::Failed)? {}
             self.tidy = now.after(TIDY);
         }
         Ok(())
@@ -69,24 +70,25 @@ impl OwnJournal {
 
 impl JournalHandle {
     /// Writes on the threads of the shards.
-    pub(crate) fn here(journal: Box<dyn Journal>, links: Links) -> Self {
-        let journal = OwnJournal { journal, tidy: Time::default() };
+    pub(crate) fn here(journal: Box<dyn Journal>, logs: Logs, links: Links) -> Self {
+        let journal = OwnJournal { journal, logs, tidy: Time::default() };
         Self::new(WriteMode::Here { journal: Mutex::new(journal), beside: Mutex::default(), links })
     }
 
-    /// Writes on a thread of its own, which reports to the shards.
+    /// Writes on a thread of its own, which reports to the shards. The journal was recovered in that epoch, for cores that
+    /// own these partitions.
     pub(crate) fn beside(
         journal: Box<dyn Journal>,
-        durability: Durability,
+        epoch: u32,
+        cores: impl IntoIterator<Item = (CoreId, Partitions)>,
         clock: Clock,
         links: Links,
     ) -> Result<Self, StartError> {
-        let shards = links.shards().collect();
-        let told = move |core: CoreId, written: Result<u64, JournalError>| match written {
+        let told = move |core: CoreId, written: Result<u64, Lost>| match written {
             Ok(number) => drop(links.send(core, Command::Core(Input::Appended { number }))),
-            Err(error) => links.break_down(Breakdown::Journal(error)),
+            Err(lost) => lose(&links, core, lost),
         };
-        let writer = JournalWriter::start(journal, durability, clock, shards, Box::new(told));
+        let writer = JournalWriter::start(journal, epoch, cores, clock, Box::new(told));
         let writer = writer.map_err(StartError::Thread)?;
         let mode = WriteMode::Writer { sender: writer.sender(), writer: Mutex::new(Some(writer)) };
         Ok(Self::new(mode))
@@ -116,14 +118,8 @@ impl JournalHandle {
     fn write(&self, core: CoreId, number: u64, step: Step) -> Option<Input> {
         match &self.mode {
             WriteMode::Here { journal, links, .. } => {
-                let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(step);
-                match written {
-                    Ok(()) => Some(Input::Appended { number }),
-                    Err(error) => {
-                        links.break_down(Breakdown::Journal(error));
-                        None
-                    }
-                }
+                let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(Some(core), step);
+                written.map_err(|lost| lose(links, core, lost)).ok().map(|()| Input::Appended { number })
             }
             WriteMode::Writer { sender, .. } => {
                 sender.send(core, number, step);
@@ -132,30 +128,47 @@ impl JournalHandle {
         }
     }
 
-    /// Reads the records of partitions for a core that takes them over, once the steps handed over before are written.
+    /// Takes partitions over for a core, and reads their records, once the steps handed over before are written.
     ///
     /// # Errors
     /// [`JournalError`] if the journal can't be read, which breaks the organism down, or is closed.
-    #[cfg(feature = "testing")]
-    pub(crate) async fn adopt(&self, partitions: Partitions) -> Result<Recovered, JournalError> {
+    pub(crate) async fn adopt(&self, core: CoreId, partitions: Partitions) -> Result<Recovered, JournalError> {
         match &self.mode {
             WriteMode::Here { journal, links, .. } => {
                 self.write_beside();
-                let adopted = journal.lock().unwrap_or_else(PoisonError::into_inner).journal.adopt(&partitions);
+                let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+                let OwnJournal { journal, logs, .. } = &mut *journal;
+                let adopted = logs.adopt(journal.as_mut(), core, &partitions);
                 adopted.inspect_err(|error| links.break_down(Breakdown::Journal(error.clone())))
             }
             WriteMode::Writer { sender, .. } => {
                 let (tell, told) = tokio::sync::oneshot::channel();
                 // The caller may have dropped its future.
-                sender.adopt(partitions, Box::new(|recovered| drop(tell.send(recovered))));
+                sender.adopt(core, partitions, Box::new(|recovered| drop(tell.send(recovered))));
                 let message = "the journal has failed, or the organism has ended";
                 told.await.map_err(|_| JournalError::new(JournalErrorKind::Closed, message))
             }
         }
     }
 
+    /// Gives the partitions of a core up, once the steps handed over before are written. `released` is called then, or
+    /// dropped if the journal fails.
+    pub(crate) fn release(&self, core: CoreId, released: Written) {
+        match &self.mode {
+            WriteMode::Here { journal, links, .. } => {
+                self.write_beside();
+                let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+                let OwnJournal { journal, logs, .. } = &mut *journal;
+                match logs.release(journal.as_mut(), core) {
+                    Ok(_) => released(),
+                    Err(error) => links.break_down(Breakdown::Journal(error)),
+                }
+            }
+            WriteMode::Writer { sender, .. } => sender.release(core, released),
+        }
+    }
+
     /// Returns whether parts beside the cores, such as jobs and mailboxes of remote listeners, live in the journal.
-    #[cfg(feature = "testing")]
     pub(crate) fn has_recoverables(&self) -> bool {
         self.recoverables.get().is_some_and(|recoverables| !recoverables.is_empty())
     }
@@ -204,12 +217,12 @@ impl JournalHandle {
         let WriteMode::Here { journal, beside, links } = &self.mode else { return };
         let next = || beside.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         while let Some((step, written)) = next() {
-            let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(step);
+            let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(None, step);
             match appended {
                 Ok(()) => written(),
-                Err(error) => {
+                Err(lost) => {
                     self.seal();
-                    links.break_down(Breakdown::Journal(error));
+                    links.shards().take(1).for_each(|shard| lose(links, shard, lost.clone()));
                 }
             }
         }
@@ -229,6 +242,14 @@ impl JournalHandle {
     /// Returns whether the organism ends.
     pub(crate) fn is_sealed(&self) -> bool {
         self.sealed.load(Ordering::Acquire)
+    }
+}
+
+/// Tells a core that nothing more of it is written; an organism that can't write at all breaks down.
+fn lose(links: &Links, core: CoreId, lost: Lost) {
+    match lost {
+        Lost::Fenced => drop(links.send(core, Command::Core(Input::Fenced))),
+        Lost::Failed(error) => links.break_down(Breakdown::Journal(error)),
     }
 }
 

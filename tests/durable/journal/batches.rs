@@ -67,13 +67,13 @@ fn steps_that_are_fed_together_make_the_rows_of_steps_that_are_fed_alone() {
         other.recover().unwrap();
         let steps = steps(seed, 120);
         for step in &steps {
-            one.append(std::slice::from_ref(step)).unwrap();
+            one.write(std::slice::from_ref(step)).unwrap();
             assert!(one.is_fed());
         }
         let mut rest = steps.as_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(1 + dice.below(20) as usize));
-            other.append(now).unwrap();
+            other.write(now).unwrap();
             rest = later;
             batched += usize::from(!other.is_fed());
             match dice.below(12) {
@@ -102,10 +102,10 @@ fn killed(folder: &Folder) -> MemoryJournal {
     let mut store = open(&folder.journal());
     store.recover().unwrap();
     let steps = steps(3, 40 + 3 * BATCH);
-    store.append(&steps[..40]).unwrap();
+    store.write(&steps[..40]).unwrap();
     store.feed().unwrap();
-    steps[40..].chunks(BATCH).for_each(|steps| store.append(steps).unwrap());
-    memory.append(&steps).unwrap();
+    steps[40..].chunks(BATCH).for_each(|steps| store.write(steps).unwrap());
+    memory.write(&steps).unwrap();
     assert_eq!(batches(&folder.journal()), 3);
     memory
 }
@@ -117,7 +117,7 @@ fn a_reader_sees_the_tables_of_a_running_organism_and_all_steps_of_a_killed_one(
     store.recover().unwrap();
     let threads = || JournalReader::open(&folder.journal()).unwrap().open_threads().unwrap().len();
     let opened: Vec<_> = (0..BATCH as u16).map(|pick| Story::default().step(&[(0, pick)])).collect();
-    store.append(&opened).unwrap();
+    store.write(&opened).unwrap();
     assert_eq!((batches(&folder.journal()), threads()), (1, 0));
     assert_eq!(JournalReader::open(&folder.journal()).unwrap().verify().unwrap().faults, [""; 0]);
     store.feed().unwrap();
@@ -125,7 +125,7 @@ fn a_reader_sees_the_tables_of_a_running_organism_and_all_steps_of_a_killed_one(
     assert!(batches(&folder.journal()) == 0 && fed > 0);
     let mut story = Story::default();
     let more: Vec<_> = (0..2 * BATCH).map(|_| story.step(&[(0, 1)])).collect();
-    store.append(&more).unwrap();
+    store.write(&more).unwrap();
     drop(store);
     assert!(threads() > fed);
     assert_eq!(batches(&folder.journal()), 0);
@@ -140,8 +140,8 @@ fn a_start_goes_on_behind_the_last_batch() {
     assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
     let epoch = store.recover().unwrap().epoch;
     let more = steps(9, BATCH);
-    store.append(&more).unwrap();
-    memory.append(&more).unwrap();
+    store.write(&more).unwrap();
+    memory.write(&more).unwrap();
     let recovered = store.recover().unwrap();
     assert!(recovered.epoch > epoch);
     assert_eq!(content(recovered), content(memory.recover().unwrap()));
@@ -156,7 +156,7 @@ fn many_steps_are_fed_without_a_request() {
     let mut fed = 0;
     for _ in 0..200 {
         let steps: Vec<_> = (0..50).map(|_| story.step(&[(0, 1)])).collect();
-        store.append(&steps).unwrap();
+        store.write(&steps).unwrap();
         fed += usize::from(store.is_fed());
     }
     assert!((10..30).contains(&fed), "{fed} times");
@@ -220,7 +220,7 @@ fn a_batch_of_another_time_is_found() {
     let other = Folder::new();
     let mut store = open(&other.journal());
     store.recover().unwrap();
-    steps(4, 3 * BATCH).chunks(BATCH).for_each(|steps| store.append(steps).unwrap());
+    steps(4, 3 * BATCH).chunks(BATCH).for_each(|steps| store.write(steps).unwrap());
     drop(store);
     let db = Connection::open(folder.journal()).unwrap();
     db.execute("ATTACH ?1 AS other", [other.journal().to_str().unwrap()]).unwrap();
@@ -270,8 +270,8 @@ fn a_feed_leaves_out_the_rows_that_the_next_sweep_would_delete() {
         let mut rest = steps.as_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(1 + dice.below(20) as usize));
-            all.append(now).unwrap();
-            some.append(now).unwrap();
+            all.write(now).unwrap();
+            some.write(now).unwrap();
             rest = later;
             match dice.below(6) {
                 0 => {
@@ -319,7 +319,7 @@ fn rows_that_are_not_kept_are_not_written() {
             Step { ops, at: Time::from_nanos(conversation) }
         };
         let steps: Vec<_> = (1..=1000).map(step).collect();
-        steps.chunks(100).for_each(|steps| store.append(steps).unwrap());
+        steps.chunks(100).for_each(|steps| store.write(steps).unwrap());
         store.feed().unwrap();
         let threads = rows(&folder.journal(), "thread", "").len();
         (threads, fs::metadata(folder.path().join("organism.journal-wal")).unwrap().len())

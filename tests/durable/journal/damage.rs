@@ -17,9 +17,9 @@ fn ended(folder: &Folder) -> (Vec<u8>, MemoryJournal) {
     store.recover().unwrap();
     let steps = Story::whole_steps(1, STEPS);
     for steps in steps.chunks(3) {
-        store.append(steps).unwrap();
+        store.write(steps).unwrap();
     }
-    memory.append(&steps).unwrap();
+    memory.write(&steps).unwrap();
     store.close().unwrap();
     drop(store);
     assert!(!beside(&folder.journal(), "-wal").exists(), "the log is written back when all is over");
@@ -42,12 +42,12 @@ fn goes_on(file: &Path, what: &str, memory: &MemoryJournal, more: &[Step]) -> bo
     let mut memory = memory.clone();
     let Some((mut store, recovered)) = read(file) else { return false };
     assert_eq!(recovered, content(memory.recover().unwrap()), "{what}");
-    match store.append(more) {
+    match store.write(more) {
         // Rows of an ended message of a mailbox are only checked when the message comes back.
         Err(error) if error.to_string().contains(": damaged: mail ") => return false,
         written => written.unwrap(),
     }
-    memory.append(more).unwrap();
+    memory.write(more).unwrap();
     drop(store);
     let (_store, recovered) = read(file).unwrap_or_else(|| panic!("{what}: refused only after it was written"));
     assert_eq!(recovered, content(memory.recover().unwrap()), "{what}, written");
@@ -180,12 +180,12 @@ fn logged(folder: &Folder) -> Logged {
     store.recover().unwrap();
     let mut states = vec![content(memory.clone().recover().unwrap())];
     for (number, steps) in (1..).zip(Story::whole_steps(2, 64).chunks(6)) {
-        store.append(steps).unwrap();
+        store.write(steps).unwrap();
         // Most are batches, and the last transaction is one.
         if number % 4 == 0 {
             store.feed().unwrap();
         }
-        memory.append(steps).unwrap();
+        memory.write(steps).unwrap();
         states.push(content(memory.clone().recover().unwrap()));
     }
     let [main, log, index] = ["", "-wal", "-shm"].map(|ending| fs::read(beside(&file, ending)).unwrap());
@@ -360,8 +360,8 @@ fn a_log_that_was_being_written_back_is_no_damage() {
     let mut memory = MemoryJournal::new(KEY);
     let mut store = open(&folder.journal());
     let steps = Story::whole_steps(1, 400);
-    store.append(&steps).unwrap();
-    memory.append(&steps).unwrap();
+    store.write(&steps).unwrap();
+    memory.write(&steps).unwrap();
     for ending in ["", "-wal"] {
         fs::copy(beside(&folder.journal(), ending), beside(&crashed.journal(), ending)).unwrap();
     }

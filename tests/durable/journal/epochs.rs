@@ -33,8 +33,8 @@ fn a_start_that_gives_more_numbers_than_an_epoch_has_goes_on_in_the_next() {
         let mut memory = MemoryJournal::new(KEY);
         let mut store = open(&folder.journal());
         assert_eq!((store.recover().unwrap().epoch, memory.recover().unwrap().epoch), (1, 1));
-        store.append(&[put(number)]).unwrap();
-        memory.append(&[put(number)]).unwrap();
+        store.write(&[put(number)]).unwrap();
+        memory.write(&[put(number)]).unwrap();
         drop(store);
         let recovered = open(&folder.journal()).recover().unwrap();
         assert_eq!(recovered, memory.recover().unwrap());
@@ -48,7 +48,7 @@ fn the_last_epoch_is_the_last() {
     let folder = Folder::new();
     let mut store = open(&folder.journal());
     store.recover().unwrap();
-    store.append(&[put(numbers_after(LAST_EPOCH))]).unwrap();
+    store.write(&[put(numbers_after(LAST_EPOCH))]).unwrap();
     let refusal = store.recover().unwrap_err().to_string();
     assert!(refusal.contains("started too often"), "{refusal}");
     // The last start may outlast its epoch, by far.

@@ -92,7 +92,7 @@ fn one_writes_and_others_may_read() {
     let own = std::process::id();
     assert!(matches!(second.problem, FileProblem::InUse { holder: Some(id) } if id == own), "{second}");
     assert!(second.to_string().contains("end that first"), "{second}");
-    first.append(&Story::steps(3, 20)).unwrap();
+    first.write(&Story::steps(3, 20)).unwrap();
     first.feed().unwrap();
     let reader = Connection::open(folder.journal()).unwrap();
     let threads: i64 = reader.query_row("SELECT count(*) FROM thread", [], |row| row.get(0)).unwrap();
@@ -150,7 +150,7 @@ fn nothing_beside_a_journal_that_is_deleted_lets_another_writer_in() {
     let refused = refusal(&folder.journal());
     assert!(refused.contains("its log is there") && refused.contains("without the file itself"), "{refused}");
     assert!(!folder.journal().exists(), "nothing is made");
-    let error = first.append(&Story::steps(3, 20)).unwrap_err().to_string();
+    let error = first.write(&Story::steps(3, 20)).unwrap_err().to_string();
     assert!(error.contains("it was deleted, moved or replaced while it was in use"), "{error}");
 }
 
@@ -162,16 +162,16 @@ fn a_file_or_a_log_that_is_truncated_ends_the_writer() {
             let folder = Folder::new();
             let mut store = open(&folder.journal());
             store.recover().unwrap();
-            store.append(&Story::steps(9, 10)).unwrap();
+            store.write(&Story::steps(9, 10)).unwrap();
             store.feed().unwrap();
             let file = folder.path().join(format!("organism.journal{ending}"));
             let rest = rest.min(fs::metadata(&file).unwrap().len() - 1);
             fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(rest).unwrap();
-            let ended = if idle { store.tidy(Time::default()).map(drop) } else { store.append(&[Step::default()]) };
+            let ended = if idle { store.tidy(Time::default()).map(drop) } else { store.write(&[Step::default()]) };
             let error = ended.unwrap_err();
             assert_eq!(error.kind(), JournalErrorKind::Moved, "{error}");
             assert!(error.to_string().contains("was truncated while it was in use"), "{error}");
-            store.append(&[]).unwrap_err();
+            store.write(&[]).unwrap_err();
         }
     }
 }
@@ -181,13 +181,13 @@ fn a_reader_in_a_transaction_keeps_nobody_from_starting() {
     let folder = Folder::new();
     let mut store = open(&folder.journal());
     store.recover().unwrap();
-    store.append(&Story::steps(9, 10)).unwrap();
+    store.write(&Story::steps(9, 10)).unwrap();
     let reader = Connection::open_with_flags(folder.journal(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM thread").unwrap();
     drop(store);
     let mut store = open(&folder.journal());
     assert!(store.recover().unwrap().crashed);
-    store.append(&Story::steps(9, 14)[10..]).unwrap();
+    store.write(&Story::steps(9, 14)[10..]).unwrap();
     drop(store);
     drop(reader);
     assert_eq!(JournalReader::open(&folder.journal()).unwrap().verify().unwrap().faults, [""; 0]);
@@ -202,16 +202,16 @@ fn a_log_or_an_index_that_is_deleted_ends_the_writer_and_loses_nothing() {
             let folder = Folder::new();
             let mut store = open(&folder.journal());
             store.recover().unwrap();
-            store.append(before).unwrap();
+            store.write(before).unwrap();
             let companion = folder.path().join(format!("organism.journal{ending}"));
             fs::remove_file(&companion).unwrap();
             let error = match idle {
                 true => store.tidy(Time::default()).unwrap_err(),
-                false => store.append(after).unwrap_err(),
+                false => store.write(after).unwrap_err(),
             };
             let error = error.to_string();
             assert!(error.contains(ending) && error.contains("was deleted, moved or replaced"), "{error}");
-            store.append(&[]).unwrap_err();
+            store.write(&[]).unwrap_err();
             // A killed process closes nothing.
             std::mem::forget(store);
             let copy = Folder::new();
@@ -224,7 +224,7 @@ fn a_log_or_an_index_that_is_deleted_ends_the_writer_and_loses_nothing() {
                 let folder = Folder::new();
                 let mut store = open(&folder.journal());
                 store.recover().unwrap();
-                store.append(before).unwrap();
+                store.write(before).unwrap();
                 store.recover().unwrap()
             };
             let recovered = store.recover().unwrap();
@@ -279,13 +279,13 @@ fn after_an_error_nothing_more_is_taken() {
     let mut store = open(&folder.journal());
     store.recover().unwrap();
     let steps = Story::steps(3, 20);
-    store.append(&steps[..10]).unwrap();
+    store.write(&steps[..10]).unwrap();
     // A program that bypasses the lock can't be kept out.
     let other = Connection::open(folder.journal()).unwrap();
     other.execute_batch("DROP TABLE note; DROP TABLE message").unwrap();
-    let error = store.append(&steps[10..]).and_then(|()| store.feed()).unwrap_err().to_string();
+    let error = store.write(&steps[10..]).and_then(|()| store.feed()).unwrap_err().to_string();
     assert!(error.contains("no such table: "), "{error}");
-    let error = store.append(&[]).unwrap_err().to_string();
+    let error = store.write(&[]).unwrap_err().to_string();
     assert!(error.contains("it failed before, and takes nothing more"), "{error}");
 }
 
@@ -296,7 +296,7 @@ fn busy(store: &mut SqliteJournal, hours: std::ops::Range<u64>) {
         for (minute, step) in (0..).zip(&mut steps) {
             step.at = Time::from_nanos((hour * 3600 + minute * 50) * 1_000_000_000);
         }
-        store.append(&steps).unwrap();
+        store.write(&steps).unwrap();
         store.feed().unwrap();
     }
 }
@@ -317,7 +317,7 @@ fn what_is_over_goes_after_its_time_and_the_rest_stays() {
     store.recover().unwrap();
     busy(&mut store, 0..40);
     for hour in 0..40 {
-        forever.append(&Story::steps(hour, 64)).unwrap();
+        forever.write(&Story::steps(hour, 64)).unwrap();
     }
     let (count, oldest) = ended(&folder.journal());
     assert!(count > 10, "{count} are kept");
@@ -365,12 +365,12 @@ fn a_start_with_a_wrong_date_deletes_nothing() {
     store.recover().unwrap();
     assert!(!store.tidy(wrong(0)).unwrap());
     let late = |at| Step { at, ..Step::default() };
-    store.append(&vec![late(wrong(0)); 300]).unwrap();
+    store.write(&vec![late(wrong(0)); 300]).unwrap();
     store.feed().unwrap();
     for restarts in [true, false] {
         let right = Time::from_nanos(42 * HOUR);
         assert!(!store.tidy(right).unwrap());
-        store.append(&vec![late(right); 300]).unwrap();
+        store.write(&vec![late(right); 300]).unwrap();
         store.feed().unwrap();
         assert!(!store.tidy(Time::from_nanos(50 * HOUR)).unwrap());
         if restarts {
@@ -396,7 +396,7 @@ fn the_rows_of_a_conversation_go_together_where_the_file_is_too_large() {
         let opens = numbers.map(|number| Op::Open(thread(number)));
         let closes = numbers.map(|thread| Op::Close { thread });
         let ops = opens.into_iter().chain([Op::Put(message)]).chain(closes).collect();
-        store.append(&[Step { ops, at: Time::from_nanos(conversation) }]).unwrap();
+        store.write(&[Step { ops, at: Time::from_nanos(conversation) }]).unwrap();
     }
     let db = Connection::open(folder.journal()).unwrap();
     let kept = |table: &str| -> (i64, i64) {
@@ -420,7 +420,7 @@ fn the_oldest_goes_where_the_file_would_grow_too_large() {
     let close = |thread| Step { ops: vec![Op::Close { thread }], at: Time::from_nanos(1) };
     let recovered = store.recover().unwrap();
     let steps: Vec<_> = recovered.threads.iter().map(|thread| close(thread.number)).collect();
-    steps.chunks(64).for_each(|steps| store.append(steps).unwrap());
+    steps.chunks(64).for_each(|steps| store.write(steps).unwrap());
     busy(&mut store, 40..60);
     assert!(fs::metadata(folder.journal()).unwrap().len() < before + (1 << 20), "the room of what went is used again");
 }

@@ -33,7 +33,7 @@ fn child() {
         let batch: Vec<_> = (0..1 + done % MOST).map(|_| story.random_step(&mut dice)).collect();
         // The process may be killed between a batch and a feed, and in either.
         let feed = |store: &mut SqliteJournal| if done.is_multiple_of(4) { store.feed() } else { Ok(()) };
-        if let Err(error) = store.append(&batch).and_then(|()| feed(&mut store)) {
+        if let Err(error) = store.write(&batch).and_then(|()| feed(&mut store)) {
             let _ = writeln!(out, "failed {error}");
             return;
         }
@@ -68,7 +68,7 @@ fn check(folder: &Folder, confirmed: usize, nothing: bool) -> usize {
     let batch = 1 + confirmed % MOST;
     for count in [confirmed, confirmed + batch] {
         let mut memory = MemoryJournal::new(KEY);
-        memory.append(&steps[..count]).unwrap();
+        memory.write(&steps[..count]).unwrap();
         if content(memory.recover().unwrap()) == recovered {
             return count;
         }

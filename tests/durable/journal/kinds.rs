@@ -44,7 +44,7 @@ fn a_row_that_is_missing_is_damage() {
     let folder = Folder::new();
     let mut store = open(&folder.journal());
     store.recover().unwrap();
-    store.append(&Story::steps(3, 20)).unwrap();
+    store.write(&Story::steps(3, 20)).unwrap();
     store.feed().unwrap();
     drop(store);
     let db = Connection::open(folder.journal()).unwrap();
@@ -59,6 +59,6 @@ fn a_file_that_goes_away_ends_the_writer() {
     let mut store = open(&folder.journal());
     store.recover().unwrap();
     fs::remove_file(folder.journal()).unwrap();
-    let mut append = || store.append(&Story::steps(3, 20)).unwrap_err().kind();
+    let mut append = || store.write(&Story::steps(3, 20)).unwrap_err().kind();
     assert_eq!([append(), append()], [JournalErrorKind::Moved, JournalErrorKind::Closed]);
 }

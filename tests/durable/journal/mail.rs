@@ -67,7 +67,7 @@ fn what_is_over_is_swept_and_leaves_a_mark_and_places_are_never_given_again() {
     store.recover().unwrap();
     let states = [MailState::Acked, MailState::Dead, MailState::Replied, MailState::Waiting, MailState::Gone];
     let ops = (1..).zip(states).map(|(seq, state)| Op::Mail(mail(seq, "remote"), is(state))).collect();
-    store.append(&step(ops, HOUR)).unwrap();
+    store.write(&step(ops, HOUR)).unwrap();
     while store.tidy(Time::from_nanos(4 * HOUR)).unwrap() {}
     assert_eq!((count(&folder, "mail"), count(&folder, "mail_status")), (2, 2), "a dead letter stays");
     let db = Connection::open(folder.journal()).unwrap();
@@ -77,7 +77,7 @@ fn what_is_over_is_swept_and_leaves_a_mark_and_places_are_never_given_again() {
     assert_eq!(marks.unwrap(), (5, 5));
     // One is deleted directly, one is moved behind the last and deleted there: neither is a mark for readers.
     let moved = Op::MailMoved { from: 2, to: 6, status: is(MailState::Redriven) };
-    store.append(&step(vec![Op::MailGone { seq: 4 }, moved, Op::MailGone { seq: 6 }], 4 * HOUR)).unwrap();
+    store.write(&step(vec![Op::MailGone { seq: 4 }, moved, Op::MailGone { seq: 6 }], 4 * HOUR)).unwrap();
     let pruned: i64 = db.query_row("SELECT pruned FROM mail_gone", [], |row| row.get(0)).unwrap();
     assert_eq!((count(&folder, "mail"), pruned), (0, 5));
     in_order(&folder);
@@ -91,14 +91,14 @@ fn a_lease_does_not_write_the_envelope_again() {
     let mut store = open(&folder.journal());
     store.recover().unwrap();
     let large = MailRecord { envelope: "x".repeat(1 << 20).into(), ..mail(1, "remote") };
-    store.append(&step(vec![Op::Mail(large, MailStatus::default())], 1)).unwrap();
+    store.write(&step(vec![Op::Mail(large, MailStatus::default())], 1)).unwrap();
     let log = || std::fs::metadata(format!("{}-wal", folder.journal().display())).unwrap().len();
     let before = log();
     for deliveries in 1..=20 {
         let status = MailStatus { deliveries, receipt: Some([1; 16]), ..MailStatus::default() };
-        store.append(&step(vec![Op::MailStatus { seq: 1, status }], 2)).unwrap();
+        store.write(&step(vec![Op::MailStatus { seq: 1, status }], 2)).unwrap();
     }
-    store.append(&step(vec![Op::MailStatus { seq: 1, status: is(MailState::Acked) }], 3)).unwrap();
+    store.write(&step(vec![Op::MailStatus { seq: 1, status: is(MailState::Acked) }], 3)).unwrap();
     let written = log() - before;
     assert!(written < 1 << 20, "{written} bytes for 21 changes of a status");
 }
@@ -129,14 +129,14 @@ fn a_submission_stays_while_its_conversation_is_open_and_its_time_after_that() {
         of(second.id, 2),
         of(third.id, 3),
     ];
-    store.append(&step(ops, HOUR)).unwrap();
+    store.write(&step(ops, HOUR)).unwrap();
     assert_eq!(count(&folder, "submission WHERE ended IS NULL"), 1);
     while store.tidy(Time::from_nanos(9 * HOUR)).unwrap() {}
     assert_eq!(count(&folder, "submission"), 1);
     drop(store);
     let mut store = short_lived(&folder);
     store.recover().unwrap();
-    store.append(&step(vec![Op::Close { thread: first.number }], 9 * HOUR)).unwrap();
+    store.write(&step(vec![Op::Close { thread: first.number }], 9 * HOUR)).unwrap();
     assert_eq!(count(&folder, "submission WHERE ended IS NULL"), 0, "also after a start");
     while store.tidy(Time::from_nanos(11 * HOUR)).unwrap() {}
     assert_eq!(count(&folder, "submission"), 0);
@@ -160,7 +160,7 @@ fn somebody_is_let_in_beside_an_organism_that_writes_and_without_one() {
     let mut earlier = Story::whole_steps(4, 220);
     let later = earlier.split_off(200);
     let mut memory = MemoryJournal::new(KEY);
-    memory.append(&earlier).unwrap();
+    memory.write(&earlier).unwrap();
     let mut beside = Principals::open(&folder.journal(), &options).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -170,15 +170,15 @@ fn somebody_is_let_in_beside_an_organism_that_writes_and_without_one() {
             }
         });
         for steps in earlier.chunks(2) {
-            store.append(steps).unwrap();
+            store.write(steps).unwrap();
         }
     });
     assert_eq!(names(&beside).len(), 26);
     assert!(!beside.dismiss(&name("nobody")).unwrap());
     // Closing a handle must not remove the log that the organism uses.
     drop(beside);
-    store.append(&later).unwrap();
-    memory.append(&later).unwrap();
+    store.write(&later).unwrap();
+    memory.write(&later).unwrap();
     drop(store);
     in_order(&folder);
     let mut store = open(&folder.journal());
@@ -199,7 +199,7 @@ fn the_addressee_of_a_mailbox_is_kept() {
         ops: records.iter().cloned().map(Op::Addressee).collect(),
         ..Step::default()
     };
-    store.append(&[step(&records), step(&records[..1])]).unwrap();
+    store.write(&[step(&records), step(&records[..1])]).unwrap();
     drop(store);
     assert_eq!(open(&folder.journal()).recover().unwrap().addressees, records);
     assert_eq!(JournalReader::open(&folder.journal()).unwrap().verify().unwrap().faults, [""; 0]);

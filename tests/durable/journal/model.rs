@@ -51,8 +51,8 @@ proptest! {
                         step
                     };
                     let steps: Vec<_> = steps.iter().map(step).collect();
-                    store.append(&steps).unwrap();
-                    memory.append(&steps).unwrap();
+                    store.write(&steps).unwrap();
+                    memory.write(&steps).unwrap();
                     continue;
                 }
                 Act::Feed => {

@@ -96,8 +96,8 @@ fn full(folder: &Folder) -> (SqliteJournal, MemoryJournal) {
     let mut office = Office { dice: Dice::new(8), next: 0, now: 0 };
     for n in 0..120 {
         let steps = office.conversation(n);
-        store.append(&steps).unwrap();
-        memory.append(&steps).unwrap();
+        store.write(&steps).unwrap();
+        memory.write(&steps).unwrap();
     }
     let marked = memory.recover().unwrap().letters.into_iter().step_by(3).map(|letter| letter.number);
     for letter in marked {

@@ -52,8 +52,8 @@ fn past(durability: Durability) -> Past {
         past.note(&file, round, &memory);
         for number in 1..=transactions {
             let some: Vec<_> = steps.by_ref().take(1 + dice.below(6) as usize).cloned().collect();
-            store.append(&some).unwrap();
-            memory.append(&some).unwrap();
+            store.write(&some).unwrap();
+            memory.write(&some).unwrap();
             past.note(&file, round, &memory);
             if number % 5 == 0 && !store.is_fed() {
                 store.feed().unwrap();

@@ -25,11 +25,11 @@ fn length(file: &Path) -> u64 {
 fn running(folder: &Folder) -> SqliteJournal {
     let mut store = open(&folder.journal());
     store.recover().unwrap();
-    store.append(&Story::whole_steps(5, 200)).unwrap();
+    store.write(&Story::whole_steps(5, 200)).unwrap();
     for numbers in (1..10_000).collect::<Vec<u64>>().chunks(500) {
         let put = |number: &u64| Op::Put(message_record((1 << 39) + number, 1, 2));
         let steps: Vec<_> = numbers.iter().map(|number| Step { ops: vec![put(number)], ..Step::default() }).collect();
-        store.append(&steps).unwrap();
+        store.write(&steps).unwrap();
     }
     store.feed().unwrap();
     store
@@ -82,7 +82,7 @@ fn a_log_that_another_program_keeps_ends_our_readers_and_starts_over_afterwards(
         number += 1;
         let body = BodyRecord::Payload("x".repeat(1 << 20).into());
         let message = MessageRecord { body, ..message_record(number, 1, 2) };
-        store.append(&[Step { ops: vec![Op::Put(message), Op::Done { message: number }], ..Step::default() }]).unwrap();
+        store.write(&[Step { ops: vec![Op::Put(message), Op::Done { message: number }], ..Step::default() }]).unwrap();
     };
     while length(&file) <= PINNED {
         write(&mut store);

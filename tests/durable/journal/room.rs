@@ -54,7 +54,7 @@ fn promised(number: Number, client: &str, bytes: usize) -> Vec<Op> {
 }
 
 fn write(store: &mut SqliteJournal, at: u64, ops: Vec<Op>) {
-    store.append(&[Step { ops, at: Time::from_nanos(at) }]).unwrap();
+    store.write(&[Step { ops, at: Time::from_nanos(at) }]).unwrap();
     store.feed().unwrap();
 }
 
@@ -140,7 +140,7 @@ fn the_weights_of_rows_are_followed_through_any_history() {
         let folder = Folder::new();
         let mut store = open(&folder);
         for steps in Story::whole_steps(seed, 400).chunks(1 + seed as usize % 9) {
-            store.append(steps).unwrap();
+            store.write(steps).unwrap();
         }
         // A debug build compares them with the tables.
         store.close().unwrap();

@@ -270,7 +270,7 @@ proptest! {
             };
             match outcome {
                 Ok(change) => {
-                    journal.append(&[Step { ops: inbox.ops(&change), at: now }]).unwrap();
+                    journal.write(&[Step { ops: inbox.ops(&change), at: now }]).unwrap();
                     heard.extend(change.events);
                 }
                 Err(_) => assert_eq!(records(&inbox), before, "a refusal changes nothing"),

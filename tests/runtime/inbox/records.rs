@@ -135,7 +135,7 @@ fn a_journal_gives_an_inbox_back() {
     let mut journal = MemoryJournal::new([0; 32]);
     let mut write = |inbox: &TaskInbox, change: &InboxChange| {
         let ops = inbox.ops(change);
-        journal.append(&[Step { ops: ops.clone(), at: at(1) }]).unwrap();
+        journal.write(&[Step { ops: ops.clone(), at: at(1) }]).unwrap();
         ops
     };
     let change = inbox.submit(&writer(), Submission::new("drafts", "Read."), id(1), at(1)).unwrap().change;

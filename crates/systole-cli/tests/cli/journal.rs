@@ -128,7 +128,7 @@ fn journal(file: &str) -> SqliteJournal {
     ];
     let steps =
         (0..).zip(steps).map(|(second, ops)| Step { ops, at: Time::from_nanos(START + second * 1_000_000_000) });
-    journal.append(&steps.collect::<Vec<_>>()).unwrap();
+    journal.write(&steps.collect::<Vec<_>>()).unwrap();
     journal.feed().unwrap();
     journal
 }
@@ -142,7 +142,7 @@ fn steps_that_the_tables_lack_are_seen_once_their_process_has_ended() {
         ops: vec![thread(number, Some(1), Owner::Listener(name("late")), 1)],
         at: Time::from_nanos(START + 60_000_000_000),
     };
-    journal.append(&(40..46).map(step).collect::<Vec<_>>()).unwrap();
+    journal.write(&(40..46).map(step).collect::<Vec<_>>()).unwrap();
     let stat = || said(&["journal", "stat", &file]).1;
     let lacking = stat();
     assert!(lacking.contains("threads         3 open, 1 kept"), "{lacking}");
@@ -265,7 +265,7 @@ fn dead_letters_are_shown_dropped_and_queued_again() {
     let mut journal = SqliteJournal::open(Path::new(&file), &JournalOptions::new([0; 32])).unwrap();
     let recovered = journal.recover().unwrap();
     assert_eq!((recovered.redrive, recovered.letters.len(), recovered.epoch), (vec![20], 2, 2));
-    journal.append(&[Step { ops: vec![Op::LetterGone { letter: 20 }], at: Time::from_nanos(START) }]).unwrap();
+    journal.write(&[Step { ops: vec![Op::LetterGone { letter: 20 }], at: Time::from_nanos(START) }]).unwrap();
     assert!(journal.recover().unwrap().redrive.is_empty());
 }
 
@@ -279,7 +279,7 @@ fn a_journal_is_verified_and_made_smaller() {
             ops: vec![message(number, 2, "cli", &"x".repeat(3000)), Op::Done { message: number }],
             at: Time::from_nanos(START),
         };
-        store.append(&[step]).unwrap();
+        store.write(&[step]).unwrap();
     }
     store.close().unwrap();
     drop(store);
@@ -306,7 +306,7 @@ fn a_log_that_is_damaged_in_its_middle_is_refused_until_it_is_cut() {
     let file = folder.file();
     let mut store = journal(&file);
     for number in 100..110 {
-        store.append(&[Step { ops: vec![message(number, 2, "cli", "<more/>")], at: Time::from_nanos(START) }]).unwrap();
+        store.write(&[Step { ops: vec![message(number, 2, "cli", "<more/>")], at: Time::from_nanos(START) }]).unwrap();
     }
     // As a crash leaves it, but for one bit.
     let damaged = folder.0.join("damaged.journal");

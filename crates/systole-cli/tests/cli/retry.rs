@@ -371,7 +371,7 @@ fn what_retention_has_deleted_is_not_made_up() {
     // Messages past their retention go after some steps: all but the end of the conversation.
     let at = Time::from_nanos(1_935_921_600_000_000_000).after(Duration::from_secs(24));
     let idle = |_| Step { ops: vec![Op::LetterGone { letter: 1 }], at };
-    journal.append(&(0..64).map(idle).collect::<Vec<_>>()).unwrap();
+    journal.write(&(0..64).map(idle).collect::<Vec<_>>()).unwrap();
     journal.close().unwrap();
     drop(journal);
     let (code, _, err) = folder.fork(&conversation, ids[0], &[]);

@@ -170,6 +170,13 @@ pub(super) fn moving() -> Fault {
     Fault::new(FaultCode::Overload, "another core takes the conversation over: send the message again later")
 }
 
+pub(super) fn fenced() -> Fault {
+    Fault::new(
+        FaultCode::Overload,
+        "another process has taken the conversation over: ask again, with the same idempotency key where there is one",
+    )
+}
+
 pub(super) fn overload() -> Fault {
     Fault::new(FaultCode::Overload, "the organism has no room for a new call: try again later")
 }
@@ -349,6 +356,7 @@ mod tests {
             too_many_attempts(5),
             unregistered(),
             unwritable(),
+            fenced(),
         ];
         for fault in faults {
             let mut words = fault.message.split([' ', ',', ':']);

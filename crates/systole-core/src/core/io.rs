@@ -137,6 +137,9 @@ pub enum Input {
     /// durable. Nothing of that has an effect, since the next owner finds what is written. The core stays as the home of
     /// its listeners' slots, and hands on messages that come in.
     Release,
+    /// Another owner has taken partitions of the core over, so nothing more of it is written. The core drops all
+    /// conversations, and what waits to be durable has not happened. It stays as after [`Input::Release`].
+    Fenced,
     /// The journal can't be written any more.
     Unwritable,
     /// A client has read a message that left the organism.
@@ -320,6 +323,9 @@ pub enum OperationError {
     /// A limit of the organism is reached.
     #[error("{0}")]
     Full(Fault),
+    /// Another owner has taken the partitions over before the act was written.
+    #[error("another process has taken these conversations over: act again")]
+    Fenced,
     /// The organism has ended.
     #[error("the organism has closed")]
     Closed,

@@ -205,14 +205,16 @@ impl Outputs {
         }
     }
 
-    /// Drops the outputs and operations that wait: the journal can't be written, so they will never be durable.
-    pub(super) fn give_up(&mut self) {
-        if let Some(ahead) = &mut self.write_ahead {
-            (ahead.sealed, ahead.broken) = (true, true);
-            ahead.ops.clear();
-            ahead.held.clear();
-            ahead.unwritten.clear();
-        }
+    /// Drops the operations that wait: they can't be written, so they will never be durable. Returns the outputs that
+    /// waited for that.
+    pub(super) fn give_up(&mut self) -> Vec<Output> {
+        let Some(ahead) = &mut self.write_ahead else { return Vec::new() };
+        (ahead.sealed, ahead.broken) = (true, true);
+        ahead.ops.clear();
+        ahead.riding.clear();
+        ahead.unwritten.clear();
+        ahead.ready.retain(|output| !matches!(output, Output::Append { .. }));
+        std::mem::take(&mut ahead.held).into_iter().flat_map(|held| held.outputs).collect()
     }
 
     /// Returns whether changes are written.

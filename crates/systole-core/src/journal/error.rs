@@ -29,6 +29,8 @@ pub enum JournalErrorKind {
     Moved,
     /// The journal takes no more steps: it has failed before, or its organism ends.
     Closed,
+    /// Another process has taken over what this one appends to.
+    Fenced,
     /// Partitions can't leave or enter a core in the present state of the organism.
     Refused,
     /// The code of the journal panicked.

@@ -1,6 +1,6 @@
 //! A journal that fails, for tests.
 
-use super::{Journal, JournalError, JournalErrorKind, Recovered, Step};
+use super::{AppendError, Batch, Durability, Journal, JournalError, JournalErrorKind, Recovered, Tail};
 use crate::vocab::{Partitions, Time};
 
 /// A journal that fails at its n-th append as on a full disk, and takes nothing more.
@@ -18,11 +18,19 @@ impl<J: Journal> FailingJournal<J> {
 }
 
 impl<J: Journal> Journal for FailingJournal<J> {
-    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+    fn durability(&self) -> Option<Durability> {
+        self.journal.durability()
+    }
+
+    fn may_block(&self) -> bool {
+        self.journal.may_block()
+    }
+
+    fn append(&mut self, batch: &Batch) -> Result<(), AppendError> {
         let left = self.left.checked_sub(1);
         let full = || JournalError::new(JournalErrorKind::Full, "the journal fails, as it was told to");
         self.left = left.ok_or_else(full)?;
-        self.journal.append(steps)
+        self.journal.append(batch)
     }
 
     fn recover(&mut self) -> Result<Recovered, JournalError> {
@@ -31,6 +39,10 @@ impl<J: Journal> Journal for FailingJournal<J> {
 
     fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
         self.journal.adopt(partitions)
+    }
+
+    fn release(&mut self, tail: &Tail) -> Result<(), AppendError> {
+        self.journal.release(tail)
     }
 
     fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail};
-use super::{BudgetRecord, EgressRecord, LetterRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord};
 use super::{
-    FanId, FanOutcome, FanRecord, Journal, JournalError, MessageRecord, Number, Op, OrdinalRecord, Owner, PausedRecord,
-    Recovered, Step, ThreadRecord, epoch_of,
+    AppendError, Batch, Durability, FanId, FanOutcome, FanRecord, Heads, Journal, JournalError, MessageRecord, Number,
+    Op, OrdinalRecord, Owner, PausedRecord, Recovered, Step, Tail, ThreadRecord, epoch_of,
 };
-use crate::vocab::{Name, TaskId, Time};
+use super::{BudgetRecord, EgressRecord, LetterRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord};
+use crate::vocab::{Name, Partitions, TaskId, Time};
 
 /// A journal in memory, which survives the core that wrote it, and nothing else: the duties of a store, without a file.
 ///
@@ -18,6 +18,7 @@ pub struct MemoryJournal {
     key: [u8; 32],
     epoch: u32,
     running: bool,
+    heads: Heads,
     threads: BTreeMap<Number, ThreadRecord>,
     /// The greatest ordinals of children, by parent and listener.
     ordinals: BTreeMap<(Number, Name), u32>,
@@ -50,6 +51,14 @@ impl MemoryJournal {
             self.redrive.insert(letter);
             true
         }
+    }
+
+    /// Appends steps to the log of what lives beside the cores, wherever it ends: for tests without owners.
+    ///
+    /// # Errors
+    /// As [`append`](Journal::append).
+    pub fn write(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+        Ok(self.append(&Batch::of(self.heads.beside(), steps.to_vec()))?)
     }
 
     fn apply(&mut self, op: &Op) {
@@ -217,19 +226,51 @@ impl MemoryJournal {
 }
 
 impl Journal for MemoryJournal {
-    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
-        steps.iter().flat_map(|step| &step.ops).for_each(|op| self.apply(op));
+    fn durability(&self) -> Option<Durability> {
+        None
+    }
+
+    fn may_block(&self) -> bool {
+        false
+    }
+
+    fn append(&mut self, batch: &Batch) -> Result<(), AppendError> {
+        self.heads.check(batch.tails())?;
+        batch.steps().iter().flat_map(|step| &step.ops).for_each(|op| self.apply(op));
+        self.heads.advance(batch.tails());
         Ok(())
     }
 
     fn recover(&mut self) -> Result<Recovered, JournalError> {
         self.epoch += 1;
+        self.heads = Heads::begin(self.epoch);
         let crashed = std::mem::replace(&mut self.running, true);
+        Ok(self.read(crashed))
+    }
+
+    fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
+        self.epoch += 1;
+        let crashed = self.heads.adopt(*partitions, self.epoch);
+        Ok(self.read(crashed).split(&[*partitions]).pop().unwrap_or_default())
+    }
+
+    fn release(&mut self, tail: &Tail) -> Result<(), AppendError> {
+        self.heads.release(tail)
+    }
+
+    fn close(&mut self) -> Result<(), JournalError> {
+        self.running = false;
+        Ok(())
+    }
+}
+
+impl MemoryJournal {
+    fn read(&self, crashed: bool) -> Recovered {
         let mut messages: Vec<_> = self.messages.values().cloned().collect();
         messages.sort_by_key(|message| message.place);
         let mut tasks: Vec<_> = self.tasks.values().cloned().collect();
         tasks.sort_by(|one, other| (&one.inbox, one.place).cmp(&(&other.inbox, other.place)));
-        Ok(Recovered {
+        Recovered {
             key: self.key,
             epoch: self.epoch,
             crashed,
@@ -255,12 +296,7 @@ impl Journal for MemoryJournal {
             agents: self.agents.values().cloned().collect(),
             addressees: self.addressees.values().cloned().collect(),
             paused: self.paused.iter().map(paused).collect(),
-        })
-    }
-
-    fn close(&mut self) -> Result<(), JournalError> {
-        self.running = false;
-        Ok(())
+        }
     }
 }
 
@@ -315,7 +351,7 @@ mod tests {
             state(b"old"),
             state(b"new"),
         ];
-        journal.append(&[Step { ops, ..Step::default() }]).unwrap();
+        journal.write(&[Step { ops, ..Step::default() }]).unwrap();
         let recovered = journal.recover().unwrap();
         assert_eq!(recovered.tasks, [first, task("b", 1, 2, "accepted")]);
         assert_eq!(recovered.states.iter().map(|state| &state.blob[..]).collect::<Vec<_>>(), [b"new"]);

@@ -9,6 +9,7 @@
 
 mod error;
 mod failing;
+mod log;
 mod mail;
 mod memory;
 mod moment;
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use error::{JournalError, JournalErrorKind};
 pub use failing::FailingJournal;
+pub use log::{AppendError, Batch, Heads, Tail};
 pub use mail::{
     AddresseeRecord, AgentRecord, MailRecord, MailState, MailStatus, OpenMail, Registration, SubmissionRecord,
 };
@@ -33,29 +35,54 @@ pub use record::{
 
 use crate::vocab::{Partitions, Time};
 
-/// A store of steps.
+/// The failures that written steps survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The end of the process, including `kill -9`: the steps are with the operating system.
+    #[default]
+    Process,
+    /// The loss of power: the steps are on the disk.
+    Power,
+}
+
+/// The writing end of a store of steps.
+///
+/// Appends are made by one thread, one after the other: a store that several machines hold needs one of these for each of
+/// its places. [`Batch`] has the rule by which it refuses a writer that no longer owns its partitions.
 pub trait Journal: Send {
-    /// Writes steps, all of them or none, in order. When this returns, they survive the failures that the durability of
-    /// the journal names.
+    /// The failures that written steps survive; `None` if they end with the process.
+    fn durability(&self) -> Option<Durability>;
+
+    /// Returns whether an append may wait for a disk or another machine. Then a thread of its own makes all appends,
+    /// with as many steps as come meanwhile; else a shard without other work makes small ones itself.
+    fn may_block(&self) -> bool;
+
+    /// Writes steps, all of them or none, in order. When this returns, they survive the failures that the
+    /// [durability](Self::durability) names, and the tail of each log is one position further.
     ///
     /// # Errors
-    /// [`JournalError`]: nothing of them was written, and nothing more can be.
-    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError>;
+    /// [`AppendError`]: nothing was written. After `Failed` nothing more can be, and only another opening tells whether
+    /// this batch was.
+    fn append(&mut self, batch: &Batch) -> Result<(), AppendError>;
 
-    /// Reads all records that are not over.
+    /// Reads all records that are not over, and takes all partitions over, in a new epoch.
     ///
     /// # Errors
     /// [`JournalError`] if that can't be read, or can't be as it was written.
     fn recover(&mut self) -> Result<Recovered, JournalError>;
 
-    /// Begins an epoch for a core that takes partitions over, while other cores go on, and reads the records of those
-    /// partitions that are not over. Their earlier owner writes no more. A store that can't select reads all.
+    /// Takes partitions over in a new epoch, while other logs go on, and reads their records that are not over. Appends of
+    /// an earlier owner are refused from now on.
     ///
     /// # Errors
     /// As [`recover`](Self::recover).
-    fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
-        Ok(self.recover()?.split(&[*partitions]).pop().unwrap_or_default())
-    }
+    fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError>;
+
+    /// Gives the partitions of a log up in order: no message of theirs was running.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    fn release(&mut self, tail: &Tail) -> Result<(), AppendError>;
 
     /// Deletes some expired records, while there is nothing to write; whether there may be more. A store that keeps
     /// nothing of the past has nothing to do.
@@ -90,8 +117,16 @@ pub trait Journal: Send {
 
 /// A journal behind a lock: a test reads the records that an organism writes.
 impl<J: Journal> Journal for Arc<Mutex<J>> {
-    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
-        self.lock().unwrap_or_else(PoisonError::into_inner).append(steps)
+    fn durability(&self) -> Option<Durability> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).durability()
+    }
+
+    fn may_block(&self) -> bool {
+        self.lock().unwrap_or_else(PoisonError::into_inner).may_block()
+    }
+
+    fn append(&mut self, batch: &Batch) -> Result<(), AppendError> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).append(batch)
     }
 
     fn recover(&mut self) -> Result<Recovered, JournalError> {
@@ -100,6 +135,10 @@ impl<J: Journal> Journal for Arc<Mutex<J>> {
 
     fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
         self.lock().unwrap_or_else(PoisonError::into_inner).adopt(partitions)
+    }
+
+    fn release(&mut self, tail: &Tail) -> Result<(), AppendError> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).release(tail)
     }
 
     fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {

@@ -405,7 +405,7 @@ impl World {
             assert_eq!(known.ends, 1, "{id} is consumed twice");
             step.ops.push(Op::Done { message: number(*id) });
         }
-        self.journal.append(&[step]).unwrap();
+        self.journal.write(&[step]).unwrap();
         for id in ended {
             let (change, done) = self.machine.handle(MailboxInput::Durable { id }, self.now);
             assert!(done.is_ok() && change.ops.is_empty(), "{change:?}");

@@ -69,6 +69,28 @@ impl Partitions {
         self.0 == [0; 4]
     }
 
+    /// Returns whether all partitions of another set belong to this one.
+    pub fn contains_all(&self, other: &Self) -> bool {
+        other.without(self).is_empty()
+    }
+
+    /// Returns whether a partition belongs to both sets.
+    pub fn meets(&self, other: &Self) -> bool {
+        other.without(self) != *other
+    }
+
+    /// Returns the partitions of either set.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at] | other.0[at]))
+    }
+
+    /// Returns the partitions that don't belong to another set.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at] & !other.0[at]))
+    }
+
     /// Lists the partitions of the set, in order.
     pub fn iter(&self) -> impl Iterator<Item = Partition> {
         Partition::all().filter(|&partition| self.contains(partition))

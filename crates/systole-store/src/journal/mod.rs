@@ -13,6 +13,7 @@ mod edit;
 mod error;
 mod fan;
 mod fanout;
+mod logs;
 mod look;
 mod mail;
 mod mailbox;
@@ -40,9 +41,10 @@ mod writer;
 
 use std::path::PathBuf;
 
-pub use crate::sqlite::{Cut, Durability, FileProblem, LogFull, Loss, Retention};
+pub use crate::sqlite::{Cut, FileProblem, LogFull, Loss, Retention};
 pub use edit::Compacted;
 pub use error::StoreError;
+pub use logs::Logs;
 pub use look::{ConversationFilter, KeptConversation, KeptMessage, KeptThread};
 pub use open::check_place;
 pub use owner::JournalOwner;
@@ -52,9 +54,10 @@ pub use query::{JournalQuery, Page, Position, QueryError, Range, Sent, SentAnswe
 pub use reader::{HistoryEntry, HistoryRecord, JournalReader, Stat, ThreadEntry};
 pub use retry::{Retry, RetryError};
 pub use sqlite::SqliteJournal;
+pub use systole_core::journal::Durability;
 pub use verify::VerifyReport;
 pub use weigh::Room;
-pub use writer::{Adopted, JournalFeeder, JournalSender, JournalWriter, TIDY, Told, Written};
+pub use writer::{Adopted, JournalFeeder, JournalSender, JournalWriter, Lost, TIDY, Told, Written};
 
 /// File, durability and retention of an organism's journal.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use systole_core::core::CoreId;
 use systole_core::core::catch_panic::catch_panic;
-use systole_core::journal::{Journal, JournalError, JournalErrorKind, Step};
+use systole_core::journal::{Batch as Steps, Journal, JournalError, JournalErrorKind, Step};
 use systole_core::vocab::{Partitions, Time};
 
 use super::batch::FEW;
-use super::writer::{Adopted, Told, Written};
+use super::logs::Logs;
+use super::writer::{Adopted, Lost, Told, Written};
 use crate::clock::Clock;
 
 /// The most steps of one transaction.
@@ -66,8 +67,14 @@ pub(super) enum Order {
     },
     /// Partitions that a core takes over, once the steps before are written.
     Adopt {
+        core: CoreId,
         partitions: Partitions,
         adopted: Adopted,
+    },
+    /// A core gives its partitions up, once the steps before are written.
+    Release {
+        core: CoreId,
+        released: Written,
     },
     /// The tables of the journal get the steps before.
     Feed {
@@ -80,7 +87,7 @@ impl Order {
     fn bytes(&self) -> usize {
         match self {
             Self::Write { step, .. } | Self::Beside { step, .. } => step.bytes(),
-            Self::Adopt { .. } | Self::Feed { .. } => 0,
+            Self::Adopt { .. } | Self::Release { .. } | Self::Feed { .. } => 0,
         }
     }
 
@@ -111,7 +118,9 @@ pub(super) enum Turn {
 /// The journal, and the callback for written steps.
 pub(super) struct WriteAccess {
     journal: Box<dyn Journal>,
-    cores: Vec<CoreId>,
+    logs: Logs,
+    /// The cores that the organism started with: one for each shard.
+    founders: Vec<CoreId>,
     told: Told,
     batch: Batch,
     fed: Arc<AtomicBool>,
@@ -120,15 +129,21 @@ pub(super) struct WriteAccess {
 /// Steps of one transaction, and the last of each core.
 #[derive(Default)]
 struct Batch {
-    steps: Vec<Step>,
+    steps: Steps,
     /// About the bytes of the steps.
     bytes: usize,
     last: Vec<(CoreId, u64)>,
     beside: Vec<Written>,
-    /// Partitions that are taken over after the steps.
-    adopt: Option<(Partitions, Adopted)>,
+    /// A move of partitions after the steps.
+    moved: Option<Move>,
     /// Callbacks for readers that wait until the tables have the steps.
     feed: Vec<Written>,
+}
+
+/// A move of partitions.
+enum Move {
+    Adopt(CoreId, Partitions, Adopted),
+    Release(CoreId, Written),
 }
 
 impl Queue {
@@ -256,16 +271,23 @@ impl Queue {
 }
 
 impl WriteAccess {
-    /// Makes the access of a recovered journal for these cores, which get its error.
-    pub(super) fn new(journal: Box<dyn Journal>, cores: Vec<CoreId>, told: Told) -> Self {
+    /// Makes the access of a journal that was recovered in that epoch, for these cores, which get its error.
+    pub(super) fn new(
+        journal: Box<dyn Journal>,
+        epoch: u32,
+        cores: impl IntoIterator<Item = (CoreId, Partitions)>,
+        told: Told,
+    ) -> Self {
         let fed = Arc::new(AtomicBool::new(journal.is_fed()));
-        Self { journal, cores, told, batch: Batch::default(), fed }
+        let cores: Vec<_> = cores.into_iter().collect();
+        let founders = cores.iter().map(|(core, _)| *core).collect();
+        Self { journal, logs: Logs::begin(epoch, cores), founders, told, batch: Batch::default(), fed }
     }
 
     /// Takes the orders of one transaction.
     fn fill(&mut self, orders: &mut VecDeque<Order>) {
-        while self.batch.steps.len() < BATCH
-            && self.batch.adopt.is_none()
+        while self.batch.steps.steps().len() < BATCH
+            && self.batch.moved.is_none()
             && let Some(order) = orders.front()
         {
             let bytes = self.batch.bytes + order.bytes();
@@ -273,7 +295,7 @@ impl WriteAccess {
                 return;
             }
             self.batch.bytes = bytes;
-            orders.pop_front().into_iter().for_each(|order| self.batch.take(order));
+            orders.pop_front().into_iter().for_each(|order| self.batch.take(order, &self.logs));
         }
     }
 
@@ -283,19 +305,28 @@ impl WriteAccess {
     /// The journal's error; all cores have received it.
     pub(super) fn write(self) -> Result<Self, JournalError> {
         let write = |access: &mut Self| {
-            let Self { journal, told, batch, fed, .. } = access;
+            let Self { journal, logs, told, batch, fed, .. } = access;
             if !batch.steps.is_empty() {
-                journal.append(&batch.steps)?;
+                let fenced = logs.append(journal.as_mut(), &mut batch.steps)?;
                 // Before the callbacks report the steps.
                 fed.store(journal.is_fed(), Ordering::Release);
+                batch.last.retain(|(core, _)| !fenced.contains(core));
+                fenced.into_iter().for_each(|core| told(core, Err(Lost::Fenced)));
             }
             batch.steps.clear();
             batch.bytes = 0;
             batch.last.drain(..).for_each(|(core, number)| told(core, Ok(number)));
             batch.beside.drain(..).for_each(|written| written());
-            if let Some((partitions, adopted)) = batch.adopt.take() {
-                adopted(journal.adopt(&partitions)?);
-                fed.store(journal.is_fed(), Ordering::Release);
+            match batch.moved.take() {
+                Some(Move::Adopt(core, partitions, adopted)) => {
+                    adopted(logs.adopt(journal.as_mut(), core, &partitions)?);
+                    fed.store(journal.is_fed(), Ordering::Release);
+                }
+                Some(Move::Release(core, released)) => {
+                    logs.release(journal.as_mut(), core)?;
+                    released();
+                }
+                None => {}
             }
             if !batch.feed.is_empty() {
                 feed(journal.as_mut(), fed)?;
@@ -341,8 +372,8 @@ impl WriteAccess {
         match catch_panic(|| act(&mut self)).unwrap_or_else(panicked) {
             Ok(done) => Ok((self, done)),
             Err(error) => {
-                for core in self.cores {
-                    (self.told)(core, Err(error.clone()));
+                for core in self.founders {
+                    (self.told)(core, Err(Lost::Failed(error.clone())));
                 }
                 Err(error)
             }
@@ -359,24 +390,27 @@ fn feed(journal: &mut dyn Journal, fed: &AtomicBool) -> Result<(), JournalError>
 
 impl Batch {
     fn is_empty(&self) -> bool {
-        self.steps.is_empty() && self.adopt.is_none() && self.feed.is_empty()
+        self.steps.is_empty() && self.moved.is_none() && self.feed.is_empty()
     }
 
-    fn take(&mut self, order: Order) {
+    fn take(&mut self, order: Order, logs: &Logs) {
         match order {
             Order::Write { core, number, step } => {
-                self.steps.push(step);
+                if !logs.put(&mut self.steps, Some(core), step) {
+                    return;
+                }
                 match self.last.iter_mut().find(|(of, _)| *of == core) {
                     Some((_, last)) => *last = number,
                     None => self.last.push((core, number)),
                 }
             }
             Order::Beside { step, written } => {
-                self.steps.push(step);
+                logs.put(&mut self.steps, None, step);
                 self.beside.push(written);
             }
             Order::Feed { fed } => self.feed.push(fed),
-            Order::Adopt { partitions, adopted } => self.adopt = Some((partitions, adopted)),
+            Order::Adopt { core, partitions, adopted } => self.moved = Some(Move::Adopt(core, partitions, adopted)),
+            Order::Release { core, released } => self.moved = Some(Move::Release(core, released)),
         }
     }
 }

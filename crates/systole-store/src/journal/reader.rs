@@ -22,8 +22,9 @@ use super::owner::owner;
 use super::records::{Redrive, parse_owner};
 use super::row::{Cells, Record, load};
 use super::sum::Sums;
-use super::{Durability, JournalOptions, SqliteJournal};
+use super::{JournalOptions, SqliteJournal};
 use crate::sqlite::{Cut, Database, FileProblem, beside, join_to_read, open_to_read, transaction, used};
+use systole_core::journal::Durability;
 
 /// Attempts to read a journal whose last steps another process may be writing to its tables.
 const TRIES: u32 = 25;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use systole_core::journal::{Journal, JournalError, Recovered, Step};
+use systole_core::journal::{AppendError, Batch, Durability, Heads, Journal, JournalError, Recovered, Step, Tail};
 use systole_core::vocab::{Partitions, Time};
 
 use super::JournalOptions;
@@ -33,6 +33,9 @@ pub struct SqliteJournal {
     pub(super) retain: Retain,
     /// Room for the promises to clients over a network.
     pub(super) room: Arc<Room>,
+    /// The ends of the logs. The lock on the file lets no other process append, so they are nowhere else.
+    heads: Heads,
+    durability: Durability,
     /// The batches in the file.
     pub(super) batches: Batches,
     cut: Option<Cut>,
@@ -55,9 +58,11 @@ impl SqliteJournal {
         let mut journal = Self {
             db,
             file: file.to_owned(),
-            meta: meta.record,
+            heads: Heads::begin(meta.record.epoch),
+            durability: options.durability,
             known: Known::default(),
             retain: Retain::new(options.retention, meta.at),
+            meta: meta.record,
             room: Room::new(options.retention.bytes),
             batches,
             cut,
@@ -88,6 +93,14 @@ impl SqliteJournal {
     /// The incomplete end of the log that was cut off when the journal was opened.
     pub fn cut(&self) -> Option<Cut> {
         self.cut
+    }
+
+    /// Appends steps to the log of what lives beside the cores, wherever it ends: for tests without owners.
+    ///
+    /// # Errors
+    /// As [`append`](Journal::append).
+    pub fn write(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+        Ok(self.append(&Batch::of(self.heads.beside(), steps.to_vec()))?)
     }
 
     /// The room for the promises to clients over a network.
@@ -165,8 +178,22 @@ impl fmt::Debug for SqliteJournal {
 }
 
 impl Journal for SqliteJournal {
-    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
-        Ok(self.write_steps(steps)?)
+    fn durability(&self) -> Option<Durability> {
+        Some(self.durability)
+    }
+
+    fn may_block(&self) -> bool {
+        match self.durability {
+            Durability::Process => false,
+            Durability::Power => true,
+        }
+    }
+
+    fn append(&mut self, batch: &Batch) -> Result<(), AppendError> {
+        self.heads.check(batch.tails())?;
+        self.write_steps(batch.steps()).map_err(JournalError::from)?;
+        self.heads.advance(batch.tails());
+        Ok(())
     }
 
     fn is_fed(&self) -> bool {
@@ -187,6 +214,7 @@ impl Journal for SqliteJournal {
             recovered.epoch = journal.meta.next_epoch()?;
             Ok(Meta { epoch: recovered.epoch, running: true, ..journal.meta.clone() })
         })?;
+        self.heads = Heads::begin(recovered.epoch);
         Ok(recovered)
     }
 
@@ -195,10 +223,15 @@ impl Journal for SqliteJournal {
         self.feed_all()?;
         self.transaction(|journal| {
             let epoch = journal.meta.next_epoch()?;
-            recovered = Recovered { key: journal.meta.key, epoch, crashed: true, ..read(&journal.db, partitions)? };
+            recovered = Recovered { key: journal.meta.key, epoch, ..read(&journal.db, partitions)? };
             Ok(Meta { epoch, ..journal.meta.clone() })
         })?;
+        recovered.crashed = self.heads.adopt(*partitions, recovered.epoch);
         Ok(recovered)
+    }
+
+    fn release(&mut self, tail: &Tail) -> Result<(), AppendError> {
+        self.heads.release(tail)
     }
 
     fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
@@ -237,7 +270,6 @@ mod tests {
     use systole_core::vocab::{MessageId, Name};
 
     use super::*;
-    use crate::journal::Durability;
 
     fn put(number: Number) -> Step {
         let message = MessageRecord {
@@ -283,13 +315,13 @@ mod tests {
         journal.db.pragma_update(None, "max_page_count", 60).unwrap();
         let mut written = 0;
         let error = loop {
-            match journal.append(&[put(2 * written), put(2 * written + 1)]) {
+            match journal.write(&[put(2 * written), put(2 * written + 1)]) {
                 Ok(()) => written += 1,
                 Err(error) => break error,
             }
         };
         assert!(written > 5 && error.kind() == JournalErrorKind::Full, "{written}, {error}");
-        journal.append(&[]).unwrap_err();
+        journal.write(&[]).unwrap_err();
         drop(journal);
         let mut journal = SqliteJournal::open(&file, &JournalOptions::new([1; 32])).unwrap();
         assert_eq!(journal.recover().unwrap().messages.len() as u64, 2 * written);

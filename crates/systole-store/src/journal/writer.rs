@@ -9,7 +9,6 @@ use systole_core::core::CoreId;
 use systole_core::journal::{Journal, JournalError, JournalErrorKind, Recovered, Step};
 use systole_core::vocab::{Partitions, Time};
 
-use super::Durability;
 use super::queue::{End, Order, Queue, Turn, WriteAccess};
 use crate::clock::Clock;
 
@@ -19,11 +18,20 @@ const GATHER: Duration = Duration::from_millis(2);
 /// Interval in which a writer that is idle looks for rows past their retention.
 pub const TIDY: Duration = Duration::from_secs(60);
 
-/// Callback for written steps: a core with the number of its last written step, or with the error after which none
-/// will be written.
+/// Callback for written steps: a core with the number of its last written step, or with the reason why none will be
+/// written any more.
 ///
 /// Called on the thread that writes, which writes nothing meanwhile.
-pub type Told = Box<dyn FnMut(CoreId, Result<u64, JournalError>) + Send>;
+pub type Told = Box<dyn FnMut(CoreId, Result<u64, Lost>) + Send>;
+
+/// Reason why nothing more of a core is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lost {
+    /// Another owner has taken partitions of the core over. Other cores go on.
+    Fenced,
+    /// The journal can't be written.
+    Failed(JournalError),
+}
 
 /// Callback on the thread that writes once a step is written; dropped if the step won't be written.
 pub type Written = Box<dyn FnOnce() + Send>;
@@ -41,7 +49,7 @@ pub type Adopted = Box<dyn FnOnce(Recovered) + Send>;
 /// written. Without [`close`](Self::close) the thread ends when the last sender is dropped, and leaves the journal as a
 /// crash would.
 ///
-/// Where a transaction does not wait for the disk, a shard with nothing else to do writes a few steps itself
+/// Where an append [does not block](Journal::may_block), a shard with nothing else to do writes a few steps itself
 /// ([`JournalSender::flush`]): that is faster than the way to this thread and back.
 #[derive(Debug)]
 pub struct JournalWriter {
@@ -76,11 +84,15 @@ impl JournalSender {
         self.0.0.put(Order::Beside { step, written });
     }
 
-    /// Reads the records of partitions for a core that takes them over, once the steps queued before are written; never
-    /// blocks.
-    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "the test kit alone moves partitions so far"))]
-    pub fn adopt(&self, partitions: Partitions, adopted: Adopted) {
-        self.0.0.put(Order::Adopt { partitions, adopted });
+    /// Takes partitions over for a core, and reads their records, once the steps queued before are written; never blocks.
+    pub fn adopt(&self, core: CoreId, partitions: Partitions, adopted: Adopted) {
+        self.0.0.put(Order::Adopt { core, partitions, adopted });
+    }
+
+    /// Gives the partitions of a core up, once the steps queued before are written; never blocks. `released` is called
+    /// then, also if another owner has them already, or dropped if the journal has failed.
+    pub fn release(&self, core: CoreId, released: Written) {
+        self.0.0.put(Order::Release { core, released });
     }
 
     /// Returns the feeder of the journal's tables.
@@ -114,33 +126,25 @@ impl JournalFeeder {
 }
 
 impl JournalWriter {
-    /// Starts the thread for a recovered journal and these cores, which get its error. Retention goes by `clock`.
+    /// Starts the thread for a journal that was recovered in that epoch, and for cores that own these partitions. All of
+    /// them get its error. Retention goes by `clock`.
     ///
     /// # Errors
     /// The system's error, if no thread can be started.
     pub fn start(
         journal: Box<dyn Journal>,
-        durability: Durability,
+        epoch: u32,
+        cores: impl IntoIterator<Item = (CoreId, Partitions)>,
         clock: Clock,
-        cores: Vec<CoreId>,
         told: Told,
     ) -> io::Result<Self> {
-        Self::start_tidying(journal, durability, clock, cores, told, TIDY)
+        let may_block = journal.may_block();
+        Self::start_tidying(WriteAccess::new(journal, epoch, cores, told), may_block, clock, TIDY)
     }
 
-    fn start_tidying(
-        journal: Box<dyn Journal>,
-        durability: Durability,
-        clock: Clock,
-        cores: Vec<CoreId>,
-        told: Told,
-        every: Duration,
-    ) -> io::Result<Self> {
-        let gather = match durability {
-            Durability::Process => Duration::ZERO,
-            Durability::Power => GATHER,
-        };
-        let queue = Arc::new(Queue::new(WriteAccess::new(journal, cores, told), gather.is_zero()));
+    fn start_tidying(access: WriteAccess, may_block: bool, clock: Clock, every: Duration) -> io::Result<Self> {
+        let gather = if may_block { GATHER } else { Duration::ZERO };
+        let queue = Arc::new(Queue::new(access, !may_block));
         let tidy = Tidy { every, next: clock.now() };
         let work = Work { queue: queue.clone(), gather, clock, tidy };
         let thread = std::thread::Builder::new().name("journal".into()).spawn(move || work.run())?;
@@ -206,7 +210,9 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::thread::ThreadId;
 
-    use systole_core::journal::{BudgetRecord, FailingJournal, MemoryJournal, NoteRecord, Op};
+    use systole_core::journal::{
+        AppendError, Batch, BudgetRecord, Durability, FailingJournal, MemoryJournal, NoteRecord, Op, Tail,
+    };
     use systole_core::vocab::{Amounts, Budget};
 
     use super::super::batch::FEW;
@@ -223,9 +229,25 @@ mod tests {
     }
 
     impl Journal for Slow {
-        fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+        fn durability(&self) -> Option<Durability> {
+            None
+        }
+
+        fn may_block(&self) -> bool {
+            false
+        }
+
+        fn adopt(&mut self, _: &Partitions) -> Result<Recovered, JournalError> {
+            self.recover()
+        }
+
+        fn release(&mut self, _: &Tail) -> Result<(), AppendError> {
+            Ok(())
+        }
+
+        fn append(&mut self, batch: &Batch) -> Result<(), AppendError> {
             let _ = self.go.recv();
-            self.batches.lock().unwrap().push(steps.len());
+            self.batches.lock().unwrap().push(batch.steps().len());
             Ok(())
         }
 
@@ -239,13 +261,64 @@ mod tests {
         }
     }
 
-    type Answers = Receiver<(CoreId, Result<u64, JournalError>)>;
+    type Answers = Receiver<(CoreId, Result<u64, Lost>)>;
 
-    fn start(journal: impl Journal + 'static, durability: Durability) -> (JournalWriter, Answers) {
+    /// A journal that may block, or not.
+    struct Paced<J>(J, bool);
+
+    impl<J: Journal> Journal for Paced<J> {
+        fn durability(&self) -> Option<Durability> {
+            self.0.durability()
+        }
+
+        fn may_block(&self) -> bool {
+            self.1
+        }
+
+        fn append(&mut self, batch: &Batch) -> Result<(), AppendError> {
+            self.0.append(batch)
+        }
+
+        fn recover(&mut self) -> Result<Recovered, JournalError> {
+            self.0.recover()
+        }
+
+        fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
+            self.0.adopt(partitions)
+        }
+
+        fn release(&mut self, tail: &Tail) -> Result<(), AppendError> {
+            self.0.release(tail)
+        }
+
+        fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
+            self.0.tidy(now)
+        }
+
+        fn is_fed(&self) -> bool {
+            self.0.is_fed()
+        }
+
+        fn feed(&mut self) -> Result<(), JournalError> {
+            self.0.feed()
+        }
+
+        fn close(&mut self) -> Result<(), JournalError> {
+            self.0.close()
+        }
+    }
+
+    /// Two shards, one with the even partitions, and one with the odd ones.
+    fn shards() -> [(CoreId, Partitions); 2] {
+        [0, 1].map(|shard| (CoreId(shard), Partitions::share(shard.into(), 2)))
+    }
+
+    fn start(journal: impl Journal + 'static, may_block: bool) -> (JournalWriter, Answers) {
         let (tell, answers) = channel();
         let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
-        let shards = vec![CoreId(0), CoreId(1)];
-        (JournalWriter::start(Box::new(journal), durability, Clock::real(), shards, told).unwrap(), answers)
+        let mut journal = Paced(journal, may_block);
+        let epoch = journal.recover().unwrap().epoch;
+        (JournalWriter::start(Box::new(journal), epoch, shards(), Clock::real(), told).unwrap(), answers)
     }
 
     fn step(message: u64) -> Step {
@@ -256,7 +329,7 @@ mod tests {
     fn what_is_there_is_written_together_and_each_shard_is_told_its_last() {
         let (go, wait) = channel();
         let batches = Arc::new(Mutex::new(Vec::new()));
-        let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, Durability::Process);
+        let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, false);
         let sender = writer.sender();
         sender.send(CoreId(0), 1, step(1));
         go.send(()).unwrap();
@@ -283,10 +356,10 @@ mod tests {
     #[test]
     fn long_steps_are_written_by_the_thread_and_share_no_transaction_with_the_short_ones_before() {
         let long = |message| Step { ops: vec![Op::Note(long_note(message))], at: Time::default() };
-        for durability in [Durability::Process, Durability::Power] {
+        for may_block in [false, true] {
             let (go, wait) = channel();
             let batches = Arc::new(Mutex::new(Vec::new()));
-            let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, durability);
+            let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, may_block);
             let sender = writer.sender();
             sender.send(CoreId(0), 1, long(1));
             // It returns at once, although the journal writes nothing yet.
@@ -308,7 +381,7 @@ mod tests {
                 })
                 .collect();
             let parted = [1, 3, 4, 5, 6, 9].iter().all(|end| ends.contains(end));
-            assert!(parted, "{durability:?}: transactions of {batches:?} steps");
+            assert!(parted, "{may_block}: transactions of {batches:?} steps");
         }
     }
 
@@ -318,7 +391,7 @@ mod tests {
 
     #[test]
     fn where_each_transaction_waits_for_the_disk_nothing_is_lost_either() {
-        let (writer, answers) = start(MemoryJournal::new([0; 32]), Durability::Power);
+        let (writer, answers) = start(MemoryJournal::new([0; 32]), true);
         let sender = writer.sender();
         (1..=1000).for_each(|number| sender.send(CoreId(0), number, step(number)));
         writer.close().unwrap();
@@ -328,8 +401,8 @@ mod tests {
     #[test]
     fn after_an_error_every_shard_is_told_once_and_nothing_is_written() {
         // On the thread of the shard, and on that of the writer.
-        for durability in [Durability::Process, Durability::Power] {
-            let (writer, answers) = start(FailingJournal::new(MemoryJournal::new([0; 32]), 1), durability);
+        for may_block in [false, true] {
+            let (writer, answers) = start(FailingJournal::new(MemoryJournal::new([0; 32]), 1), may_block);
             let sender = writer.sender();
             let send = |shard, number, message| {
                 sender.send(shard, number, step(message));
@@ -339,8 +412,8 @@ mod tests {
             assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)));
             send(CoreId(0), 2, 2);
             let error = JournalError::new(JournalErrorKind::Full, "the journal fails, as it was told to");
-            assert_eq!(answers.recv().unwrap(), (CoreId(0), Err(error.clone())));
-            assert_eq!(answers.recv().unwrap(), (CoreId(1), Err(error.clone())));
+            assert_eq!(answers.recv().unwrap(), (CoreId(0), Err(Lost::Failed(error.clone()))));
+            assert_eq!(answers.recv().unwrap(), (CoreId(1), Err(Lost::Failed(error.clone()))));
             send(CoreId(1), 3, 3);
             let (tell, told) = channel::<()>();
             sender.send_beside(step(4), Box::new(move || tell.send(()).unwrap()));
@@ -349,24 +422,69 @@ mod tests {
         }
     }
 
+    fn budget(thread: u64) -> Step {
+        let record = BudgetRecord { thread, budget: Budget::NONE, spent: Amounts::default() };
+        Step { ops: vec![Op::Budget(record)], at: Time::default() }
+    }
+
     #[test]
     fn partitions_are_taken_over_behind_the_steps_before_and_before_those_behind() {
-        let budget = |thread| {
-            let record = BudgetRecord { thread, budget: Budget::NONE, spent: Amounts::default() };
-            Step { ops: vec![Op::Budget(record)], at: Time::default() }
-        };
-        for durability in [Durability::Process, Durability::Power] {
-            let (writer, answers) = start(MemoryJournal::new([0; 32]), durability);
+        for may_block in [false, true] {
+            let (writer, answers) = start(MemoryJournal::new([0; 32]), may_block);
             let sender = writer.sender();
-            let (tell, told) = channel();
+            let ((tell, told), (left, gone)) = (channel(), channel());
             (1..=100).for_each(|number| sender.send(CoreId(0), number, budget(number)));
-            sender.adopt(Partitions::ALL, Box::new(move |recovered| tell.send(recovered).unwrap()));
-            (101..=200).for_each(|number| sender.send(CoreId(0), number, budget(number)));
+            sender.release(CoreId(0), Box::new(move || left.send(()).unwrap()));
+            let adopted: Adopted = Box::new(move |recovered| tell.send(recovered).unwrap());
+            sender.adopt(CoreId(2), Partitions::share(0, 2), adopted);
+            // The core that is gone is not heard, the others are.
+            sender.send(CoreId(0), 101, budget(101));
+            (1..=100).for_each(|number| sender.send(CoreId(2), number, budget(200 + number)));
+            sender.send(CoreId(1), 1, budget(401));
             let recovered = told.recv_timeout(DEADLINE).unwrap();
-            assert_eq!((recovered.budgets.len(), recovered.epoch), (100, 1), "{durability:?}");
+            gone.try_recv().unwrap();
+            assert_eq!((recovered.budgets.len(), recovered.epoch, recovered.crashed), (100, 2, false), "{may_block}");
             writer.close().unwrap();
-            assert_eq!(answers.iter().last(), Some((CoreId(0), Ok(200))));
+            let mut last = [0; 3];
+            answers.iter().for_each(|(core, told)| last[usize::from(core.0)] = told.unwrap());
+            assert_eq!(last, [100, 1, 100], "{may_block}");
         }
+    }
+
+    #[test]
+    fn a_core_that_is_fenced_is_told_once_and_the_steps_of_others_are_written() {
+        for may_block in [false, true] {
+            let journal = Arc::new(Mutex::new(MemoryJournal::new([0; 32])));
+            let (writer, answers) = start(journal.clone(), may_block);
+            let sender = writer.sender();
+            journal.lock().unwrap().adopt(&systole_core::vocab::Partition(4).into()).unwrap();
+            for number in 1..=100 {
+                sender.send(CoreId(0), number, budget(number));
+                sender.send(CoreId(1), number, budget(1000 + number));
+            }
+            let (tell, told) = channel();
+            sender.send_beside(budget(2000), Box::new(move || tell.send(()).unwrap()));
+            told.recv_timeout(DEADLINE).unwrap();
+            writer.close().unwrap();
+            let answers: Vec<_> = answers.iter().collect();
+            let of = |core| answers.iter().filter(move |(of, _)| *of == CoreId(core)).map(|(_, told)| told.clone());
+            assert_eq!(of(0).collect::<Vec<_>>(), [Err(Lost::Fenced)], "{may_block}");
+            assert_eq!(of(1).next_back(), Some(Ok(100)), "{may_block}");
+            assert_eq!(journal.lock().unwrap().recover().unwrap().budgets.len(), 101, "{may_block}");
+        }
+    }
+
+    #[test]
+    fn an_organism_that_another_process_has_started_is_told_that_it_can_write_nothing_more() {
+        let journal = Arc::new(Mutex::new(MemoryJournal::new([0; 32])));
+        let (writer, answers) = start(journal.clone(), false);
+        let sender = writer.sender();
+        journal.lock().unwrap().recover().unwrap();
+        let (tell, told) = channel::<()>();
+        sender.send_beside(budget(1), Box::new(move || tell.send(()).unwrap()));
+        told.recv_timeout(DEADLINE).unwrap_err();
+        assert_eq!(writer.close().unwrap_err().kind(), JournalErrorKind::Fenced);
+        assert!(answers.iter().all(|(_, told)| matches!(told, Err(Lost::Failed(_)))));
     }
 
     /// A journal that reports the thread of each transaction, and panics at one of `panics_at` steps.
@@ -376,9 +494,25 @@ mod tests {
     }
 
     impl Journal for Traced {
-        fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
-            assert_ne!(steps.len(), self.panics_at, "as told");
-            let _ = self.written.send((std::thread::current().id(), steps.len()));
+        fn durability(&self) -> Option<Durability> {
+            None
+        }
+
+        fn may_block(&self) -> bool {
+            false
+        }
+
+        fn adopt(&mut self, _: &Partitions) -> Result<Recovered, JournalError> {
+            self.recover()
+        }
+
+        fn release(&mut self, _: &Tail) -> Result<(), AppendError> {
+            Ok(())
+        }
+
+        fn append(&mut self, batch: &Batch) -> Result<(), AppendError> {
+            assert_ne!(batch.steps().len(), self.panics_at, "as told");
+            let _ = self.written.send((std::thread::current().id(), batch.steps().len()));
             Ok(())
         }
 
@@ -393,9 +527,9 @@ mod tests {
 
     #[test]
     fn a_shard_writes_a_few_steps_itself_where_no_transaction_waits_for_the_disk() {
-        for (durability, few_here) in [(Durability::Process, true), (Durability::Power, false)] {
+        for (may_block, few_here) in [(false, true), (true, false)] {
             let (written, traced) = channel();
-            let (writer, answers) = start(Traced { written, panics_at: 0 }, durability);
+            let (writer, answers) = start(Traced { written, panics_at: 0 }, may_block);
             let sender = writer.sender();
             let here = std::thread::current().id();
             let (few, mut last) = (FEW as u64, 0);
@@ -412,14 +546,14 @@ mod tests {
                 heard(last);
                 traced.try_iter().any(|(thread, _)| thread == here)
             });
-            assert_eq!(is_here, few_here, "{durability:?}");
+            assert_eq!(is_here, few_here, "{may_block}");
             // One more step starts the thread at once.
             heard(send(few + 1));
             // So does a step that no shard flushes.
             let (tell, told) = channel();
             sender.send_beside(step(0), Box::new(move || tell.send(()).unwrap()));
             told.recv_timeout(DEADLINE).unwrap();
-            assert!(traced.try_iter().all(|(thread, _)| thread != here), "{durability:?}");
+            assert!(traced.try_iter().all(|(thread, _)| thread != here), "{may_block}");
             writer.close().unwrap();
         }
     }
@@ -427,7 +561,7 @@ mod tests {
     #[test]
     fn a_journal_that_panics_on_the_thread_of_a_shard_fails_as_on_its_own() {
         let (written, _traced) = channel();
-        let (writer, answers) = start(Traced { written, panics_at: 1 }, Durability::Process);
+        let (writer, answers) = start(Traced { written, panics_at: 1 }, false);
         writer.sender().send(CoreId(1), 1, step(1));
         writer.sender().flush();
         let told: Vec<_> = answers.iter().map(|(shard, told)| (shard, told.is_err())).collect();
@@ -442,10 +576,8 @@ mod tests {
         let (ways, inboxes): (Vec<_>, Vec<_>) = (0..2).map(|_| channel()).unzip();
         let told: Told = Box::new(move |shard, written| ways[usize::from(shard.0)].send(written).unwrap());
         let journal = Box::new(Untidy { asked, more: 0 });
-        let shards = vec![CoreId(0), CoreId(1)];
-        let every = Duration::from_millis(1);
-        let (durability, clock) = (Durability::Process, Clock::real());
-        let writer = JournalWriter::start_tidying(journal, durability, clock, shards, told, every).unwrap();
+        let access = WriteAccess::new(journal, 0, shards(), told);
+        let writer = JournalWriter::start_tidying(access, false, Clock::real(), Duration::from_millis(1)).unwrap();
         std::thread::scope(|scope| {
             for (shard, inbox) in (0..).map(CoreId).zip(inboxes) {
                 let sender = writer.sender();
@@ -482,7 +614,23 @@ mod tests {
     }
 
     impl Journal for Untidy {
-        fn append(&mut self, _: &[Step]) -> Result<(), JournalError> {
+        fn durability(&self) -> Option<Durability> {
+            None
+        }
+
+        fn may_block(&self) -> bool {
+            false
+        }
+
+        fn adopt(&mut self, _: &Partitions) -> Result<Recovered, JournalError> {
+            self.recover()
+        }
+
+        fn release(&mut self, _: &Tail) -> Result<(), AppendError> {
+            Ok(())
+        }
+
+        fn append(&mut self, _: &Batch) -> Result<(), AppendError> {
             Ok(())
         }
 
@@ -508,9 +656,8 @@ mod tests {
             let (tell, answers) = channel();
             let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
             let journal = Box::new(Untidy { asked, more: 3 });
-            let shards = vec![CoreId(0)];
-            let (durability, clock) = (Durability::Process, Clock::real());
-            let writer = JournalWriter::start_tidying(journal, durability, clock, shards, told, every).unwrap();
+            let access = WriteAccess::new(journal, 0, shards(), told);
+            let writer = JournalWriter::start_tidying(access, false, Clock::real(), every).unwrap();
             let times: Vec<_> = tidied.iter().take(times).collect();
             assert!(times.is_sorted(), "{times:?}");
             writer.sender().send(CoreId(0), 1, step(1));
@@ -530,8 +677,24 @@ mod tests {
     }
 
     impl Journal for Lagging {
-        fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
-            self.lacks += steps.len();
+        fn durability(&self) -> Option<Durability> {
+            None
+        }
+
+        fn may_block(&self) -> bool {
+            false
+        }
+
+        fn adopt(&mut self, _: &Partitions) -> Result<Recovered, JournalError> {
+            self.recover()
+        }
+
+        fn release(&mut self, _: &Tail) -> Result<(), AppendError> {
+            Ok(())
+        }
+
+        fn append(&mut self, batch: &Batch) -> Result<(), AppendError> {
+            self.lacks += batch.steps().len();
             Ok(())
         }
 
@@ -556,9 +719,9 @@ mod tests {
 
     #[test]
     fn an_idle_writer_feeds_the_tables() {
-        for durability in [Durability::Process, Durability::Power] {
+        for may_block in [false, true] {
             let has = Arc::<AtomicUsize>::default();
-            let (writer, answers) = start(Lagging { lacks: 0, has: has.clone(), fails_at: 9 }, durability);
+            let (writer, answers) = start(Lagging { lacks: 0, has: has.clone(), fails_at: 9 }, may_block);
             writer.sender().send(CoreId(0), 1, step(1));
             writer.sender().flush();
             assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)));
@@ -574,7 +737,7 @@ mod tests {
     #[test]
     fn who_reads_the_tables_waits_for_the_confirmed_steps() {
         let has = Arc::<AtomicUsize>::default();
-        let (writer, answers) = start(Lagging { lacks: 0, has: has.clone(), fails_at: 100 }, Durability::Process);
+        let (writer, answers) = start(Lagging { lacks: 0, has: has.clone(), fails_at: 100 }, false);
         let (sender, feeder) = (writer.sender(), writer.sender().feeder());
         let feed = || crate::block_on(feeder.feed());
         for number in 1..=100 {
@@ -597,7 +760,7 @@ mod tests {
         let batches = Arc::new(Mutex::new(Vec::new()));
         let (go, wait) = channel();
         drop(go);
-        let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, Durability::Process);
+        let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, false);
         writer.sender().send(CoreId(1), 7, step(7));
         let JournalWriter { inbox, thread } = writer;
         drop(inbox);

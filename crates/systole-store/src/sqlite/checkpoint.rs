@@ -19,11 +19,11 @@ use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB};
 
-use super::Durability;
 use super::file_lock::LockedFile;
 use super::format::Format;
 use super::open::{CHECKPOINT, join};
 use super::problem::FileProblem;
+use systole_core::journal::Durability;
 
 /// Growth in pages after which the thread starts again if the log could not start over, because of a reader.
 const AGAIN: i32 = CHECKPOINT / 4;

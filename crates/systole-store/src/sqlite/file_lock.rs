@@ -26,13 +26,13 @@ use rusqlite::Connection;
 use rustix::fs::OFlags;
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 
-use super::Durability;
 use super::checkpoint::{Checkpoints, LogFull};
 use super::format::Format;
 use super::open::LOG;
 use super::place::{beside, judge, place};
 use super::problem::FileProblem;
 use super::wal::{self, Cut};
+use systole_core::journal::Durability;
 
 /// Attempts to lock: a process that checks whether a file is in use holds a lock for a moment.
 const TRIES: u32 = 5;

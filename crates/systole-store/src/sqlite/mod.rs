@@ -24,17 +24,6 @@ pub(crate) use {file_lock::is_written_here, open::join};
 pub use problem::FileProblem;
 pub use wal::{Cut, Loss};
 
-/// The failures that written data survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Durability {
-    /// The end of the process, including `kill -9`: the data is with the operating system.
-    #[default]
-    Process,
-    /// The loss of power: the data is on the disk.
-    Power,
-}
-
 /// Time and size for which ended rows are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

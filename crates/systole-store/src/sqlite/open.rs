@@ -8,12 +8,12 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::Durability;
 use super::file_lock::{Database, LockedFile, create};
 use super::format::Format;
 use super::place::{beside, is_mounted_read_only, writable};
 use super::problem::FileProblem;
 use super::wal::Cut;
+use systole_core::journal::Durability;
 
 /// Time limit for a reader that waits for access to the file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -160,7 +160,7 @@ fn open_to_write(held: LockedFile, durability: Durability) -> Result<Database, F
     db.pragma_update(None, "cache_size", -CACHE)?;
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
     db.pragma_update(None, "journal_size_limit", LOG)?;
-    durability.set(&db)?;
+    set_durability(&db, durability)?;
     db.set_prepared_statement_cache_capacity(128);
     Ok(db)
 }
@@ -247,19 +247,18 @@ fn connect(held: LockedFile, flags: OpenFlags) -> Result<Database, FileProblem> 
     if db.file().is_in_place() { Ok(db) } else { Err(FileProblem::Moved) }
 }
 
-impl Durability {
-    pub(crate) fn set(self, db: &Connection) -> Result<(), FileProblem> {
-        match self {
-            Self::Process => db.pragma_update(None, "synchronous", "NORMAL")?,
-            Self::Power => {
-                db.pragma_update(None, "synchronous", "FULL")?;
-                // On macOS only this reaches the disk; elsewhere fsync does.
-                db.pragma_update(None, "fullfsync", true)?;
-                db.pragma_update(None, "checkpoint_fullfsync", true)?;
-            }
+/// Makes transactions survive what they should.
+fn set_durability(db: &Connection, durability: Durability) -> Result<(), FileProblem> {
+    match durability {
+        Durability::Process => db.pragma_update(None, "synchronous", "NORMAL")?,
+        Durability::Power => {
+            db.pragma_update(None, "synchronous", "FULL")?;
+            // On macOS only this reaches the disk; elsewhere fsync does.
+            db.pragma_update(None, "fullfsync", true)?;
+            db.pragma_update(None, "checkpoint_fullfsync", true)?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Settings for readers and writers.

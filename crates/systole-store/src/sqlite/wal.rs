@@ -28,9 +28,9 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::Durability;
 use super::place::beside;
 use super::problem::FileProblem;
+use systole_core::journal::Durability;
 
 const HEADER: usize = 32;
 const FRAME: usize = 24;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_core::core::{Body, Contract, Emission, EmissionKind, HandlerOutcome, Message};
-use systole_core::journal::{Journal, MemoryJournal, Step};
+use systole_core::journal::{AppendError, Batch, Durability, Journal, MemoryJournal, Recovered, Tail};
 use systole_core::vocab::Name;
 use systole_xml::schema::{Draft, Payload, PayloadSchema};
 use tokio::task::yield_now;
@@ -87,9 +87,17 @@ impl Breakable {
 }
 
 impl Journal for Breakable {
-    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+    fn durability(&self) -> Option<Durability> {
+        self.journal.durability()
+    }
+
+    fn may_block(&self) -> bool {
+        self.journal.may_block()
+    }
+
+    fn append(&mut self, batch: &Batch) -> Result<(), AppendError> {
         self.check(Part::Append)?;
-        self.journal.append(steps)
+        self.journal.append(batch)
     }
 
     fn recover(&mut self) -> Result<Recovered, JournalError> {
@@ -99,6 +107,10 @@ impl Journal for Breakable {
     fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
         self.check(Part::Adopt)?;
         self.journal.adopt(partitions)
+    }
+
+    fn release(&mut self, tail: &Tail) -> Result<(), AppendError> {
+        self.journal.release(tail)
     }
 
     fn close(&mut self) -> Result<(), JournalError> {

@@ -30,7 +30,8 @@ use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::invocations::{EarlierGroup, GroupState};
 use crate::core::io::{
-    Answer, Body, CallId, Egress, Emission, HandlerOutcome, Injected, Output, Place, Precedence, Remembered, Settled,
+    Answer, Body, CallId, Egress, Emission, HandlerOutcome, Injected, OperationError, Output, Place, Precedence,
+    Remembered, Settled,
 };
 use crate::core::judge::{ParsedPayload, Verdict};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
@@ -681,6 +682,43 @@ impl Core {
         self.step.out.give_up();
         self.entrance.phase = Phase::Stopped;
         self.end_all(&faults::unwritable());
+    }
+
+    /// Drops all conversations after another owner took partitions over: what is written is that owner's, and what is not
+    /// did not happen. Clients that wait get a fault.
+    pub(super) fn fenced(&mut self) {
+        self.tree.directory.withdraw(self.setup.core);
+        let held = self.step.out.give_up();
+        self.end_all(&faults::fenced());
+        self.tree.dead.clear();
+        for output in held {
+            self.undo(output);
+        }
+    }
+
+    /// Ends an output that waited for a step which will not be written. Slots move on as they would have.
+    fn undo(&mut self, output: Output) {
+        match output {
+            Output::Start(start) => self.finished(start.invocation, HandlerOutcome::Aborted),
+            Output::Egress { egress: Egress { client, root, in_reply_to: label, .. }, place } => {
+                let about = self.entrance.stray_ids().0;
+                let recipient = Recipient { client, root, label, traceparent: None, place };
+                self.last_fault(recipient, about, &faults::fenced());
+            }
+            Output::Taken { ticket, .. } => self.step.out.emit(Output::Taken { ticket, kept: false }),
+            Output::Operated { ticket, .. } => {
+                self.step.out.emit(Output::Operated { ticket, result: Err(OperationError::Fenced) });
+            }
+            Output::Abort { .. } | Output::Closed { .. } | Output::Gone { .. } | Output::Core { .. } => {
+                self.step.out.emit(output);
+            }
+            Output::Resume { .. }
+            | Output::NotRedriven { .. }
+            | Output::Append { .. }
+            | Output::Noted { .. }
+            | Output::Reserved { .. }
+            | Output::Event(_) => {}
+        }
     }
 
     fn end_all(&mut self, fault: &Fault) {

@@ -121,6 +121,7 @@ impl Core {
             Input::Recovered(recovered) => self.recover(*recovered),
             Input::Appended { number } => self.step.out.appended(number),
             Input::Unwritable => self.unwritable(),
+            Input::Fenced => self.fenced(),
             Input::Release => self.release(),
             Input::Read { number, at_once: true } => self.step.out.write(|| Op::Read { egress: number }),
             Input::Read { number, at_once: false } => self.step.out.write_later(Op::Read { egress: number }),

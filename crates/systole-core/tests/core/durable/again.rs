@@ -60,7 +60,7 @@ impl Organism {
         while let Some(output) = self.core.poll(self.now) {
             match output {
                 Output::Append { number, step } => {
-                    self.journal.append(&[step]).expect("it is memory");
+                    self.journal.write(&[step]).expect("it is memory");
                     self.core.handle(Input::Appended { number }, self.now);
                 }
                 Output::Start(Start { invocation, listener, message }) => {

@@ -108,7 +108,7 @@ impl Organism {
         let Some(output) = self.cores[shard].poll(self.now) else { return false };
         match output {
             Output::Append { number, step } => {
-                self.journal.append(&[step]).expect("it is memory");
+                self.journal.write(&[step]).expect("it is memory");
                 self.cores[shard].handle(Input::Appended { number }, self.now);
             }
             Output::Start(Start { invocation, listener, message }) => {
@@ -298,7 +298,7 @@ fn a_message_that_stands_in_a_mailbox_keeps_its_slot_over_restarts() {
             at: organism.now,
         };
         let ops = vec![Op::Mail(mail, MailStatus::default())];
-        organism.journal.append(&[Step { ops, at: organism.now }]).expect("it is memory");
+        organism.journal.write(&[Step { ops, at: organism.now }]).expect("it is memory");
         for _ in 0..3 {
             organism.start();
             organism.settle();

@@ -64,7 +64,7 @@ pub(crate) struct Simulation {
 }
 
 /// The kinds of inputs that each run of many histories must hold.
-pub(crate) const KINDS: [&str; 11] = [
+pub(crate) const KINDS: [&str; 12] = [
     "core",
     "stray",
     "left",
@@ -76,6 +76,7 @@ pub(crate) const KINDS: [&str; 11] = [
     "rest",
     "pause",
     "operator's cancel",
+    "fenced",
 ];
 
 /// The place of an input in [`KINDS`].
@@ -92,6 +93,7 @@ fn kind(input: &Input) -> Option<usize> {
         Input::Drain => 6,
         Input::Unwritable => 7,
         Input::ListenerRests { .. } => 8,
+        Input::Fenced => 11,
         _ => return None,
     })
 }
@@ -149,7 +151,7 @@ impl Simulation {
         if self.is_restless && self.random.once_in(3) {
             return if self.random.once_in(2) { self.release() } else { self.adopt() };
         }
-        match self.random.below(53) {
+        match self.random.below(54) {
             0..4 => self.send(),
             4..18 => {
                 let shard = self.some_core();
@@ -180,6 +182,7 @@ impl Simulation {
             51 => self.rest(),
             52 if self.random.once_in(3) => self.cancel_thread(),
             52 => self.pause(),
+            53 => self.steal(),
             _ => {}
         }
     }
@@ -467,9 +470,13 @@ impl Simulation {
         self.handlers.push(Handler::new((shard, invocation), listener, &message, greedy));
     }
 
-    /// Reports the steps that the journal has written.
+    /// Reports the steps that the journal has written, to the cores in any order.
     pub(crate) fn tell(&mut self) {
-        for shard in self.present() {
+        self.tell_fenced();
+        let mut present = self.present();
+        let turn = self.random.below(present.len());
+        present.rotate_left(turn);
+        for shard in present {
             let number = self.store.written(shard);
             if number > self.told[shard] {
                 self.told[shard] = number;
@@ -594,7 +601,7 @@ impl Simulation {
         let shards = 1 + self.random.below(3) as u16;
         let directory = Directory::default();
         self.takeovers.begin(directory.clone(), &shares(shards));
-        let recovered = self.store.recover();
+        let recovered = self.store.recover(&shares(shards));
         let mut kept: Vec<_> = recovered.budgets.iter().map(|record| (record.budget, record.spent)).collect();
         let parts = (0..).zip(shares(shards)).zip(recovered.split(&shares(shards)));
         let start = |((shard, partitions), recovered)| {
@@ -678,7 +685,7 @@ impl Simulation {
                 "{label} was taken, and never answered"
             );
         }
-        let left = self.store.recover();
+        let left = self.store.recover(&[]);
         assert!(left.threads.is_empty(), "{:?}", left.threads);
         assert!(left.budgets.is_empty() && self.cores.iter().all(|core| core.budgets().is_empty()), "{left:?}");
         assert!(left.messages.is_empty() && left.fans.is_empty() && left.notes.is_empty(), "{left:?}");

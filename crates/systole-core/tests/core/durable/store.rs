@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use systole_core::journal::{BudgetRecord, Journal, MemoryJournal, MessageState, Number, Op, Owner, Recovered, Step};
+use systole_core::journal::{
+    AppendError, Batch, BudgetRecord, Journal, MemoryJournal, MessageState, Number, Op, Owner, Recovered, Step, Tail,
+};
 use systole_core::vocab::{MessageId, Name, Partitions};
 
 use super::listeners::Handler;
@@ -12,6 +14,10 @@ pub(crate) struct Store {
     journal: MemoryJournal,
     /// Steps of shards that are not written yet.
     queue: VecDeque<(usize, u64, Step)>,
+    /// The ends of the logs of cores; none for one that was fenced.
+    tails: HashMap<usize, Tail>,
+    /// Cores that were fenced, and don't know it yet.
+    fenced: Vec<usize>,
     /// The last step of this start that is written, by shard.
     written: HashMap<usize, u64>,
     ids: HashMap<Number, MessageId>,
@@ -60,9 +66,18 @@ impl Store {
     pub(crate) fn write(&mut self, steps: usize, late: u64) {
         for _ in 0..steps {
             let Some((shard, number, step)) = self.queue.pop_front() else { return };
+            let Some(tail) = self.tails.get_mut(&shard) else { continue };
+            match self.journal.append(&Batch::of(*tail, vec![step.clone()])) {
+                Ok(()) => tail.position += 1,
+                Err(AppendError::Fenced(_)) => {
+                    self.tails.remove(&shard);
+                    self.fenced.push(shard);
+                    continue;
+                }
+                Err(AppendError::Failed(error)) => panic!("it is memory: {error}"),
+            }
             step.ops.iter().for_each(|op| self.note(op));
             let charges = step.ops.iter().any(|op| matches!(op, Op::Budget(_)));
-            self.journal.append(&[step]).expect("it is memory");
             if charges {
                 self.check_budgets(&self.journal.clone().recover().expect("it is memory").budgets, late);
             }
@@ -85,13 +100,38 @@ impl Store {
         self.journal.close().expect("it is memory");
     }
 
-    pub(crate) fn adopt(&mut self, partitions: &Partitions) -> Recovered {
-        self.journal.adopt(partitions).expect("it is memory")
+    /// A core takes partitions over.
+    pub(crate) fn adopt(&mut self, core: usize, partitions: &Partitions) -> Recovered {
+        let recovered = self.journal.adopt(partitions).expect("it is memory");
+        self.tails.insert(core, Tail::begin(*partitions, recovered.epoch));
+        recovered
     }
 
-    pub(crate) fn recover(&mut self) -> Recovered {
+    /// A core gives its partitions up, unless another owner has them.
+    pub(crate) fn release(&mut self, core: usize) {
+        if let Some(tail) = self.tails.remove(&core) {
+            let _ = self.journal.release(&tail);
+        }
+    }
+
+    /// Another process takes partitions over, and ends.
+    pub(crate) fn steal(&mut self, partitions: &Partitions) {
+        self.journal.adopt(partitions).expect("it is memory");
+    }
+
+    /// Takes the next core that was fenced.
+    pub(crate) fn fenced(&mut self) -> Option<usize> {
+        self.fenced.pop()
+    }
+
+    /// Starts with cores that own these partitions.
+    pub(crate) fn recover(&mut self, cores: &[Partitions]) -> Recovered {
         self.written.clear();
-        self.journal.recover().expect("it is memory")
+        self.fenced.clear();
+        let recovered = self.journal.recover().expect("it is memory");
+        let begin = |(core, partitions): (usize, &Partitions)| (core, Tail::begin(*partitions, recovered.epoch));
+        self.tails = cores.iter().enumerate().map(begin).collect();
+        recovered
     }
 
     /// The amounts that budgets say were spent are those of their threads and of all below. `late`: tokens that may not be written down

@@ -72,6 +72,29 @@ impl Simulation {
         self.input(core, Input::Release);
     }
 
+    /// Another process takes partitions of a core over: all of them, or some.
+    pub(crate) fn steal(&mut self) {
+        let core = self.some_core();
+        let served = self.takeovers.served[core];
+        let some = 1 + self.random.below(3);
+        let stolen: Partitions = served.iter().filter(|partition| usize::from(partition.0) % some == 0).collect();
+        self.say(|| format!("{} partitions of {core} are stolen", stolen.iter().count()));
+        self.store.steal(&stolen);
+    }
+
+    /// Tells cores that were fenced.
+    pub(crate) fn tell_fenced(&mut self) {
+        while let Some(core) = self.store.fenced() {
+            self.say(|| format!("{core} is fenced"));
+            let partitions = std::mem::take(&mut self.takeovers.served[core]);
+            if !partitions.is_empty() {
+                self.takeovers.leaving.push((core, partitions));
+            }
+            self.serial.releases(core);
+            self.input(core, Input::Fenced);
+        }
+    }
+
     /// Takes the partitions from cores that are done with them.
     pub(crate) fn hand_over(&mut self) {
         for (core, partitions) in std::mem::take(&mut self.takeovers.leaving) {
@@ -81,6 +104,7 @@ impl Simulation {
             }
             self.say(|| format!("{core} has left"));
             assert!(self.handlers.iter().all(|handler| handler.shard != core), "a handler of {core} runs on");
+            self.store.release(core);
             self.takeovers.waiting.push(partitions);
             if core >= self.takeovers.founders {
                 self.takeovers.gone.push(core);
@@ -106,7 +130,7 @@ impl Simulation {
         self.say(|| {
             format!("{core} takes {:?} over", taken.iter().map(|Partition(number)| number).collect::<Vec<_>>())
         });
-        let recovered = self.store.adopt(&taken);
+        let recovered = self.store.adopt(core, &taken);
         self.recorded.clone_from(&self.store.decided);
         let place = (CoreId(core as u16), self.takeovers.founders as u16, taken);
         let started = start_shard(&self.blueprint, recovered, place, &self.takeovers.directory, self.now);

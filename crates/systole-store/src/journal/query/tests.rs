@@ -26,7 +26,7 @@ impl Fixture {
     }
 
     fn append(&mut self, ops: Vec<Op>) {
-        self.journal.append(&[Step { ops, at: Time::from_nanos(1_000) }]).unwrap();
+        self.journal.write(&[Step { ops, at: Time::from_nanos(1_000) }]).unwrap();
     }
 
     fn page(&self, range: Range) -> (Vec<Number>, bool) {
