@@ -88,7 +88,7 @@ fn fragment(raw: &Raw, limits: &XmlLimits, emitter: &impl Emitter) -> Result<(Ve
         is_thought(element.root().local()) || known.is_some_and(|known| quotes_markup(element, known))
     };
     let is_done =
-        |elements: &Vec<Canonical>| !(has_comments && elements.len() > 1 || elements.iter().any(needs_repair));
+        |elements: &Vec<Canonical>| !(has_comments && elements.len() != 1 || elements.iter().any(needs_repair));
     strict_first(raw, Shape::Fragment, limits, || emitter.vocabulary(), canonicalize_fragment, is_done)
 }
 

@@ -76,8 +76,11 @@
 //! So is one behind a start tag of thoughts or of an unknown name that has no end tag, and one in or behind brackets that are
 //! no tag of XML (`<function=think>`).
 //!
+//! **Frames.** An element whose frame says that it is a draft, or may be one, is refused: its line, the line above it, the clause
+//! before it, what follows it (`frame.rs`).
+//!
 //! **Several elements.** Of two elements, the first may be a draft that the text between them takes back. So only text that
-//! leads on may stand there (`between.rs`).
+//! leads on may stand there (`between.rs`), or labels of one form.
 //!
 //! **The contract** of an emitter, as a [`Vocabulary`], says which elements there are and which may stand
 //! in which. A closed top-level `<think>` (or the like) of a fragment that it does not declare is dropped with all
@@ -109,10 +112,12 @@ mod between;
 mod contract;
 mod cut;
 mod declaration;
+mod denying;
 mod elements;
 mod error;
 mod escapes;
 mod fence;
+mod frame;
 mod kind;
 mod lexis;
 mod locate;

@@ -3,6 +3,7 @@
 use foldhash::HashSet;
 
 use super::fence;
+use super::frame::Lead;
 use super::lexis::{excerpt, find_any, is_blank, is_space_char, may_start_markup, skip_space};
 use super::markup::{self, Doctype, Markup};
 use super::scan::Scanner;
@@ -56,6 +57,8 @@ pub(super) struct Outside<'t> {
     pub(super) thoughts: Vec<(usize, usize)>,
     /// True if the turn of another speaker stands behind an element.
     pub(super) interrupted: bool,
+    /// Start of the first top-level element.
+    pub(super) first: usize,
 }
 
 /// The current top-level element.
@@ -80,6 +83,8 @@ pub(super) struct Root<'t> {
     pub(super) end: usize,
     /// End of the element before it.
     pub(super) lead: usize,
+    /// The reading of the words and signs before it.
+    pub(super) frame: Lead,
     /// The first start tag of the same name behind text of its own.
     twin: Option<usize>,
     /// The state for a restart: start of the gap, length of the output, number of marks.
@@ -122,6 +127,7 @@ impl<'t> Outside<'t> {
             silent: Vec::new(),
             thoughts: Vec::new(),
             interrupted: false,
+            first: 0,
             in_fence: false,
         }
     }
@@ -233,11 +239,15 @@ impl<'t> Scanner<'t> {
         match markup::read(self.text, at) {
             Markup::Comment { end } => {
                 self.flush(at);
+                self.outside.dropped = self.outside.dropped.or_else(|| self.draft_in(at, end));
                 self.comment(end)?;
                 self.outside.gap = end;
             }
             Markup::Instruction { end, target, well_formed } => {
                 self.flush(at);
+                if target == "xml" {
+                    self.silence(at, end);
+                }
                 self.instruction(end, target, well_formed)?;
                 self.outside.gap = end;
             }
@@ -310,6 +320,7 @@ impl<'t> Scanner<'t> {
             Doctype::Whole { end } => {
                 self.flush(at);
                 self.mark(at, end, RepairKind::Doctype);
+                self.silence(at, end);
                 self.pos = end;
                 self.outside.gap = end;
                 Ok(())
@@ -352,6 +363,7 @@ impl<'t> Scanner<'t> {
         }
         if let Some(marker) = self.outside.open_words
             && !self.is_unknown(tag.name)
+            && !self.is_only_call(marker, &tag)
         {
             let marker = self.position(marker);
             return self.refuse(tag.start, |at| RepairError::BehindThought { at, name: excerpt(tag.name), marker });
@@ -366,9 +378,12 @@ impl<'t> Scanner<'t> {
         self.note_mentioned();
         self.check_string()?;
         self.check_root()?;
-        self.note_between(&tag);
+        let frame = self.note_between(&tag);
         let (name, start, lead) = (tag.name, tag.start, self.outside.root.end);
-        self.outside.root = Root { lead, in_prose, in_words, name, start, gap, out, marks, ..Root::default() };
+        if self.roots == 1 {
+            self.outside.first = start;
+        }
+        self.outside.root = Root { lead, frame, in_prose, in_words, name, start, gap, out, marks, ..Root::default() };
         self.start_tag(tag)
     }
 

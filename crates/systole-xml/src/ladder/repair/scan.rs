@@ -51,7 +51,7 @@ pub(super) struct Scanner<'t> {
     pub(super) guessed: bool,
     /// Number of top-level elements.
     pub(super) roots: usize,
-    source: &'t Source<'t>,
+    pub(super) source: &'t Source<'t>,
 }
 
 /// Scans a text. Code that Markdown marks as something else than XML is prose, unless no element
@@ -120,6 +120,8 @@ impl<'t> Scanner<'t> {
             if self.tree.is_empty() {
                 self.flush(self.pos);
                 self.note_mentioned();
+                self.note_lead();
+                self.note_behind();
                 if let Some(doubt) = self.outside.doubt.take() {
                     return Err(doubt);
                 }

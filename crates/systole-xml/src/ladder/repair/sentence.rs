@@ -3,9 +3,10 @@
 //! Prose around a payload is dropped. Where a sentence goes on over an element, the element may be a mention, and sending
 //! it would be a lie. Well-formed input has no prose.
 
-use super::RepairError;
 use super::lexis::excerpt;
 use super::scan::Scanner;
+use super::words::{Joint, joint, words};
+use super::{RepairError, denying};
 
 /// Characters behind which a payload may stand amid a line: a colon, a dash or an arrow that introduces it, or the end of
 /// the sentence before.
@@ -42,18 +43,40 @@ impl Scanner<'_> {
         let is_alone = self.roots == 1 && root.has_content && (is_introduced || before.ends_with('`'));
         let is_struck =
             before.trim_end_matches(' ').ends_with("~~") && self.text[end..].trim_start_matches(' ').starts_with("~~");
+        // Behind words that join it to the element before it, or that announce it, it is no mention.
+        let said = line_of(before);
+        let is_listed =
+            ["|", " -"].iter().any(|sign| before.trim_end_matches(|c: char| is_mark(c) || c == ' ').ends_with(sign));
+        let joins = is_listed || words(said).all(|(.., word)| joint(&word) == Joint::Joins);
+        let is_announced = joins || (self.roots == 1 && root.has_content && announces(said));
         let is_mentioned = is_struck
             || match Behind::of(&self.text[end..]) {
-                Behind::GoesOn => true,
-                Behind::Ends if in_words => !is_alone,
+                Behind::GoesOn => !joins_next(&self.text[end..]),
+                Behind::Ends if in_words => !(is_alone || is_announced),
                 Behind::Ends => is_unfinished(outer),
-                Behind::Words | Behind::Nothing => in_words && !is_introduced,
+                Behind::Words | Behind::Nothing => in_words && !(is_introduced || is_announced),
             };
         if is_mentioned {
             let at = self.position(start);
             self.outside.doubt = Some(RepairError::Mentioned { at, name: excerpt(name) });
         }
     }
+}
+
+/// Returns whether words before an element on its line announce it, though no colon stands between: `The answer is <answer>…`.
+fn announces(said: &str) -> bool {
+    let mut count = 0;
+    let denies = words(said).any(|(.., word)| {
+        count += 1;
+        denying::denies(&word) || denying::mentions(&word)
+    });
+    count > 1 && !denies && said.ends_with([' ', '\t', '`', '*'])
+}
+
+/// Returns whether only words that join stand between an element and the next tag.
+fn joins_next(behind: &str) -> bool {
+    let end = memchr::memchr2(b'<', b'\n', behind.as_bytes()).unwrap_or(behind.len());
+    behind[end..].starts_with('<') && words(&behind[..end]).all(|(.., word)| joint(&word) == Joint::Joins)
 }
 
 impl Behind {

@@ -90,7 +90,9 @@ impl<'t> Scanner<'t> {
     pub(super) fn note_open_thought(&mut self, tag: &StartTag<'t>) {
         if is_thought(&key(tag.name)) {
             self.outside.open_thought.get_or_insert(tag.start);
-        } else if !is_token(tag.name) {
+        } else if is_token(tag.name) {
+            self.silence(tag.start, tag.end);
+        } else {
             self.outside.unknown = self.text.len();
         }
         self.skip(tag.end);
@@ -111,6 +113,21 @@ impl<'t> Scanner<'t> {
         }
     }
 
+    /// Returns whether a tag stands right behind words that announce a call or an answer, with no other element before it and no
+    /// word behind it: `Thought: … Action: <run>…</run>`. Behind more words, the thoughts that begin at `marker` may go on.
+    pub(super) fn is_only_call(&mut self, marker: usize, tag: &StartTag<'t>) -> bool {
+        let end = self.pairs.end_of(tag.start).unwrap_or(tag.end);
+        let announces = |found: &Marker| {
+            let gap = &self.text[found.end..tag.start];
+            matches!(found.kind, Kind::Answer { .. })
+                && !has_word(gap.trim().trim_start_matches('`').trim_start_matches("xml"))
+        };
+        let before = self.template.behind(marker).take_while(|found| found.end <= tag.start);
+        before.last().is_some_and(|found| announces(&found))
+            && self.draft_in(0, tag.start).is_none()
+            && !has_word(self.text[end..].split_once('>').map_or("", |(_, behind)| behind))
+    }
+
     /// Drops a stretch of text with the markup in it.
     fn drop(&mut self, start: usize, end: usize, kind: RepairKind) {
         self.flush(start);
@@ -126,7 +143,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// The first tag between two offsets that may begin an element of the message.
-    fn draft_in(&self, start: usize, end: usize) -> Option<(usize, &'t str)> {
+    pub(super) fn draft_in(&self, start: usize, end: usize) -> Option<(usize, &'t str)> {
         let text = &self.text[..end];
         let tags = memchr::memchr_iter(b'<', &text.as_bytes()[start..]).map(|length| start + length);
         let names = tags.filter_map(|at| Some((at, &text[at + 1..name_end(text, at + 1)?])));

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use super::denying;
 use crate::vocab::is_invisible;
 
 /// The meaning of a phrase.
@@ -157,15 +158,15 @@ const JOINING: &[&str] = &[
     "next", "now", "plus", "second", "secondly", "then", "third", "thirdly", "too",
     // German, Dutch, Scandinavian
     "anschließend", "auch", "außerdem", "danach", "dann", "erstens", "nun", "schließlich", "und", "zudem", "zuerst",
-    "zunächst", "zweitens", "daarna", "dan", "eerst", "en", "ook", "vervolgens", "och", "og", "også", "också", "sedan",
+    "zunächst", "zweitens", "daarna", "dan", "eerst", "en", "ook", "nu", "vervolgens", "och", "og", "også", "också", "sedan",
     // Romance
-    "abord", "aussi", "enfin", "ensuite", "et", "puis", "además", "después", "finalmente", "luego", "primero", "segundo",
-    "también", "y", "depois", "e", "primeiro", "também", "anche", "dopo", "infine", "poi", "prima", "apoi", "și",
+    "abord", "aussi", "enfin", "ensuite", "et", "puis", "además", "ahora", "agora", "después", "finalmente", "luego", "primero", "segundo",
+    "también", "y", "depois", "e", "primeiro", "também", "anche", "dopo", "infine", "inoltre", "ora", "poi", "prima", "apoi", "și",
     // Slavic
     "затем", "и", "потом", "сначала", "также", "потім", "спочатку", "також", "i", "najpierw", "następnie", "oraz",
     "potem", "też", "nejprve", "potom",
     // Chinese, Japanese, Korean
-    "其次", "和", "接着", "接著", "然后", "然後", "还有", "首先", "そして", "また", "まず", "次に", "그리고", "다음", "또한", "먼저",
+    "其次", "另外", "此外", "其他", "和", "接着", "接著", "然后", "然後", "还有", "首先", "そして", "また", "まず", "次に", "그리고", "다음", "또한", "먼저",
     // Others
     "ayrıca", "sonra", "ve", "és", "majd", "και", "μετά", "أولا", "ثانيا", "ثم", "और", "फिर", "kemudian", "lalu", "tiếp", "và",
 ];
@@ -173,18 +174,10 @@ const JOINING: &[&str] = &[
 /// Words around them that say nothing at all.
 #[rustfmt::skip]
 const AROUND: &[&str] = &[
-    "a", "an", "are", "as", "ask", "call", "calls", "check", "das", "de", "der", "die", "el", "find", "for", "from", "function", "für",
+    "a", "an", "are", "as", "ask", "call", "calls", "check", "das", "de", "der", "die", "el", "den", "find", "for", "from", "function", "für",
     "get",
-    "here", "ich", "in", "is", "it", "la", "le", "let", "ll", "look", "looking", "me", "mit", "number", "of", "on", "para",
+    "here", "ich", "in", "is", "it", "la", "le", "let", "ll", "look", "looking", "me", "mit", "number", "noch", "of", "on", "para",
     "pour", "search", "step", "the", "to", "tool", "up", "us", "we", "well", "will", "with",
-];
-
-/// Words that may take back what stands before them, beside those that deny.
-#[rustfmt::skip]
-const CONTRARY: &[&str] = &[
-    "aber", "actual", "actually", "again", "alternatively", "attempt", "better", "but", "correct", "corrected", "correction",
-    "fixed", "idea", "improved", "instead", "meant", "mistake", "oops", "option", "or", "proper", "properly", "rather", "real",
-    "revised", "sorry", "stattdessen", "try", "updated", "version", "wait", "wrong",
 ];
 
 /// The part of a word in the text between two elements.
@@ -207,13 +200,34 @@ pub(super) fn joint(word: &str) -> Joint {
     match CLASSES.get(word) {
         _ if JOINING.contains(&word) => Joint::Joins,
         Some(Class::Call) => Joint::Nothing,
-        _ if AROUND.contains(&word) || word.chars().count() == 1 => Joint::Nothing,
+        _ if AROUND.contains(&word) => Joint::Nothing,
         _ if matches!(is_number, "" | "st" | "nd" | "rd" | "th") => Joint::Nothing,
-        Some(Class::Thought | Class::Musing | Class::No | Class::Made) => Joint::Denies,
-        _ if CONTRARY.contains(&word) => Joint::Denies,
+        Some(Class::Thought | Class::Musing) => Joint::Denies,
+        _ if denying::is_contrary(word) => Joint::Denies,
+        _ if word.chars().count() == 1 && !word.contains(denying::is_unspaced) => Joint::Nothing,
         None | Some(Class::Filler | Class::Lead) => Joint::Unknown,
         Some(_) => Joint::Names,
     }
+}
+
+/// Returns whether a word says that something is not, or is made up.
+pub(super) fn is_denial(word: &str) -> bool {
+    matches!(CLASSES.get(word), Some(Class::No | Class::Made))
+}
+
+/// Returns whether a word surely names thoughts.
+pub(super) fn is_thought(word: &str) -> bool {
+    CLASSES.get(word) == Some(&Class::Thought)
+}
+
+/// Returns whether a word names a user.
+pub(super) fn is_user(word: &str) -> bool {
+    CLASSES.get(word) == Some(&Class::User)
+}
+
+/// Returns whether a word names the answer of a model, a part of it, or the model.
+pub(super) fn is_answer(word: &str) -> bool {
+    matches!(CLASSES.get(word), Some(Class::Answer | Class::Product | Class::Call | Class::Model))
 }
 
 /// The words of a text in their normal form, with their places.
@@ -384,7 +398,8 @@ fn letter(c: char) -> Option<char> {
         }
         '\u{24b6}'..='\u{24cf}' => ascii('A' as u32 + c as u32 - 0x24b6),
         '\u{24d0}'..='\u{24e9}' => ascii('a' as u32 + c as u32 - 0x24d0),
-        '\u{300}'..='\u{36f}' => None,
+        // Accents, tones and signs without a vowel, which Unicode does not count among the letters.
+        '\u{300}'..='\u{36f}' | '\u{64b}'..='\u{652}' | '\u{94d}' | '\u{9cd}' | '\u{e47}'..='\u{e4e}' => None,
         _ if is_invisible(c) => None,
         _ => Some(c),
     }

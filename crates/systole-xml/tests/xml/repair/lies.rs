@@ -131,7 +131,8 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "**Answer:** <note>a & b</note> (see above)",
         "The note is `<note>a & b</note>`.",
         "1. <note>a & b</note>",
-        "> <note>a & b</note>",
+        "The note is <note>a & b</note>",
+        "The note is <note>a & b</note>.",
         "{\"result\": \"<note>a & b</note>\", \"more\": 1}",
         "<|assistant|><note>a & b</note><|end|>",
         "maybe <note>x</note>, hm.\n</think>\n<note>a & b</note>",
@@ -142,10 +143,112 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "Now: <done/> &",
         "All is well & good. <done/>",
         "- <done/> &",
-        "No work left & none — <done/>",
+        "Everything is done & checked — <done/>",
         "Here it is & goes\n<done/>",
     ] {
         check(Some(review()), &[(text, Some("<done/>"))]);
+    }
+}
+
+#[test]
+fn a_payload_behind_signs_that_neither_mark_nor_introduce_it_is_not_sent() {
+    let note = Some("<note>a &amp; b</note>");
+    for sign in '!'..='~' {
+        if sign.is_ascii_alphanumeric() || matches!(sign, '<' | '`') {
+            continue;
+        }
+        // Twice, it begins a comment, a quotation, a deletion or a block of some notation.
+        let is_plain = matches!(sign, '!' | ')' | '*' | ',' | ']' | '_' | '}' | '"' | '\'');
+        let text = format!("{sign}{sign} <note>a & b</note>");
+        match run_by(review(), text.clone(), Shape::Fragment) {
+            Ok(_) => assert!(is_plain, "{text}"),
+            Err(error) => assert!(error.to_string().contains("may be a draft"), "{text}: {error}"),
+        }
+    }
+    for text in [
+        "- <note>a & b</note>",
+        "* <note>a & b</note>",
+        "1) <note>a & b</note>",
+        "→ <note>a & b</note>",
+        "🛒 <note>a & b</note>",
+    ] {
+        check(Some(review()), &[(text, note)]);
+    }
+    for text in [
+        "-<note>a & b</note>",
+        "- [ ] <note>a & b</note>",
+        "❌ <note>a & b</note>",
+        "<note>a & b</note> ❌",
+        "(<note>a & b</note>)",
+        "“<note>a & b</note>”",
+        "/*\n<note>a & b</note>\n*/",
+        "```draft\n<note>a & b</note>\n```",
+        "```diff\n<note>a & b</note>\n```",
+        "<!-- <note>a & b</note> -->",
+        "<!-- <note>a</note> -->",
+    ] {
+        check(Some(review()), &[(text, None)]);
+    }
+}
+
+#[test]
+fn a_payload_behind_a_label_that_nothing_knows_is_not_sent() {
+    // No list has the word: a refusal costs a turn.
+    for text in [
+        "Drög: <note>a & b</note>",
+        "**Drög**\n\n<note>a & b</note>",
+        "Drög\n<note>a & b</note>",
+        "X: <note>a & b</note>",
+    ] {
+        check(Some(review()), &[(text, None)]);
+    }
+    // The words of the payload, its name, and sentences are known.
+    for text in [
+        "Note: <note>a & b</note>",
+        "## Note\n<note>a & b</note>",
+        "B: <note>a & b</note>",
+        "Ég skrifa þetta núna: <note>a & b</note>",
+    ] {
+        check(Some(review()), &[(text, Some("<note>a &amp; b</note>"))]);
+    }
+    // So are labels of several in a row, if they have one form and none of them judges.
+    let both = Some("<note>a &amp; b</note><note>c</note>");
+    check(Some(review()), &[("Ann: <note>a & b</note>\nBob: <note>c</note>", both)]);
+    check(Some(review()), &[("### Ann\n<note>a & b</note>\n### Bob\n<note>c</note>", both)]);
+    for text in [
+        "Ann: <note>a & b</note>\nBetter: <note>c</note>",
+        "Ann: <note>a & b</note>\nBob says <note>c</note>",
+        "<note>a & b</note>\nBob: <note>c</note>",
+        "Ann: <note>a & b</note>\n**Bob**\n<note>c</note>",
+        "Version 1: <note>a & b</note>\nVersion 2: <note>c</note>",
+        "Bid 2: <note>a & b</note>\nBid 1: <note>c</note>",
+        "Ann: <note>a & b</note>\nBob: <note>c</note>\n\nI take the second.",
+        "Pick one.\nAnn: <note>a & b</note>\nBob: <note>c</note>",
+    ] {
+        check(Some(review()), &[(text, None)]);
+    }
+}
+
+#[test]
+fn a_payload_that_the_text_behind_it_takes_back_is_not_sent() {
+    for behind in [
+        " (not sent)",
+        " — no.",
+        "? No.",
+        " <-- wrong",
+        "\n\nWait, ignore that.",
+        "\n\nNo.",
+        "\n\nOn second thought, I won't send it.",
+    ] {
+        check(Some(review()), &[(&format!("<note>a & b</note>{behind}"), None)]);
+    }
+    for behind in [
+        " (see above)",
+        "\n\nNo further step is needed.",
+        "\n\nLet me know if anything is wrong.",
+        "\n\nWaiting for the answer.",
+    ] {
+        check(Some(review()), &[(&format!("<note>a & b</note>{behind}"), Some("<note>a &amp; b</note>"))]);
     }
 }
 

@@ -1,0 +1,283 @@
+//! Words and signs beside an element that say that it isn't meant, or perhaps not: a closed list, in some 25 languages.
+//!
+//! Structure decides first (`frame.rs`, `between.rs`). Only where a label can be either (`Order:` or `Draft:`) its words
+//! decide, and a short label of words that nothing here knows counts as one that denies.
+//!
+//! Words are in their normal form (`words.rs`). One that ends in `-` stands for all that begin with it; one of a script without
+//! spaces between words counts anywhere in a run of letters.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use super::words::{self, Joint, joint};
+
+/// Words that deny an element, quote it, or make it an example or a possibility.
+#[rustfmt::skip]
+const DENYING: &[&str] = &[
+    // English
+    "abandon-", "abort-", "aside", "avoid-", "bad", "before", "cancelled", "canceled", "cannot", "considered",
+    "considering",
+    "counterexample", "deleted", "denied", "deprecated", "didn", "discard-", "disregard", "doesn", "don", "draft-",
+    "dropped",
+    "dummy", "eg", "error", "example-", "excluded", "failed", "false", "forbidden", "hidden", "hypothetic-", "if",
+    "ignor-", "illustrat-",
+    "incorrect", "inst", "instance", "instead", "invalid", "isn", "later", "maybe", "might", "mock-", "mustn", "nah",
+    "neither", "never", "nope",
+    "obsolete", "observation", "old", "ooc", "otherwise", "outdated", "overruled", "perhaps", "possibly", "previous-",
+    "prohibited", "pseudo-", "quot-",
+    "refused", "reject-", "removed", "retract-", "revoked", "sample-", "scrap-", "should", "shouldn", "skip-", "skipped",
+    "sketch", "spoiler",
+    "superseded", "template", "todo", "undo", "undone", "unless", "unneeded", "unsent", "unused", "void", "wasn",
+    "withdrawn", "withdrew", "won", "would",
+    "wouldn", "wrong-", "wrote", "said", "unmeant", "dry", "simulat-", "suppose", "supposing", "imagine", "imagin-",
+    "temp", "wip", "noop",
+    "idea-", "guess-", "possibilit-", "proposal-", "propos-", "suggest-", "candidate-", "option-", "alternativ-",
+    "variant-", "choice-",
+    "either", "attempt-",
+    // German
+    "abgelehnt-", "alt", "alte", "alter", "altes", "beispiel-", "entwurf", "entwürfe", "falls", "falsch-", "früher-",
+    "gelöscht-", "gestrichen", "hätte-", "idee-",
+    "kein-", "möglich-", "nein", "nicht", "nie", "niemals", "ohne", "sonst", "später", "statt", "stattdessen", "storniert",
+    "ungültig", "variante-",
+    "verboten", "versuch-", "vielleicht", "vorher", "vorschlag", "vorschläge", "wenn", "wäre", "würde-", "zurückgezogen",
+    "konzept", "skizze", "verworfen-",
+    // Romance
+    "ancien", "ancienne", "annul-", "auparavant", "aucun", "aucune", "avant", "brouillon-", "choix", "esquisse", "essai",
+    "exemple-", "faux", "idée-", "incorrecte", "interdit-", "jamais",
+    "ne", "pas", "peut", "plutôt", "proposition", "rejet-", "sans", "serait", "si", "supprimé-", "refusé-",
+    "antes", "anterior", "boceto", "borrador-", "cancelad-", "descartad-", "ejemplo-", "eliminad-", "equivocad-",
+    "incorrect-", "intento", "jamás", "ningún", "ninguna", "nunca", "opción", "opciones",
+    "prohibid-", "propuesta", "quizá", "quizás", "rechazad-", "sería", "sin", "sugerencia", "viejo", "vieja", "falso",
+    "errad-", "exemplo-", "nao", "não", "opção", "opções", "proibid-", "proposta", "rascunho-", "rejeitad-", "sem",
+    "talvez", "tentativa", "velho", "velha",
+    "annullat-", "bozza", "bozze", "esempio", "esempi", "forse", "mai", "opzion-", "proibito", "rifiutat-", "sbagliat-",
+    "scartat-", "senza", "tentativo", "vecchi-", "vietat-", "errat-",
+    "nu", "schiță", "ciornă", "exemplu", "greșit", "fără", "poate", "vechi",
+    // Dutch, Scandinavian, Finnish
+    "concept", "fout", "geen", "misschien", "niet", "nooit", "oud", "oude", "ontwerp", "poging", "verkeerd-", "voorbeeld",
+    "zonder", "voorstel", "schets",
+    "aldrig", "ej", "eksempel", "exempel", "fel", "felaktig", "forkert", "forslag", "försök", "förslag", "feil", "gammal",
+    "gammel", "icke", "ikke", "inte", "kanske",
+    "kanskje", "kladd", "måske", "nej", "nei", "skiss", "utan", "uten", "utkast", "udkast", "kladde", "ei", "ehkä",
+    "esimerk-", "luonnos", "väärä", "älä",
+    // Slavic
+    "без", "вариант-", "возможно", "если", "идея", "надо", "напр", "например", "не", "неверн-", "неправильн-", "нельзя",
+    "нет", "никогда", "ошибк-", "отклонен-", "отменен-", "отменён-", "попытк-",     "предложени-", "пример-", "раньше", "стар-", "удален-", "удалён-", "черновик-", "чернетк-", "можливо", "якщо",
+    "неправильно", "приклад", "ні", "ніколи", "эскиз", "набросок",
+    "bez", "błąd", "błędn-", "jeśli", "może", "nieprawidłow-", "nigdy", "odrzucon-", "opcja", "propozycja", "przykład-",
+    "próba", "stary", "szkic-", "wariant", "zamiast", "źle",
+    "koncept", "možná", "např", "návrh", "nikdy", "příklad", "pokus", "starý", "špatn-", "varianta", "чернова",
+    // Chinese, Japanese, Korean
+    "不", "例", "假设", "假設", "勿", "别发", "别运", "未发", "未執", "未执", "草案", "取消", "可能", "否", "备选", "備選", "如果", "废", "廢", "建议", "建議", "方案", "旧", "舊", "未",
+    "样例", "範例", "没", "沒", "禁止", "草", "被拒", "选项", "選項", "错", "錯",
+    "尝试", "嘗試", "版本", "候选", "候選", "也许", "或许", "想法", "提案", "下書き", "ない", "ません", "仮", "もし", "没案", "間違", "古い", "試し", "候補",
+    "選択肢", "ダメ", "駄目", "いいえ", "かも", "たとえば", "サンプル",
+    "초안", "아니", "않", "안됨", "예시", "예를", "예제", "오류", "잘못", "취소", "옵션", "후보", "제안", "만약", "금지", "이전", "시안", "버전", "말고", "하지마",
+    "거부",
+    // Others
+    "bozuk", "belki", "değil", "deneme", "eğer", "eski", "hayır", "iptal", "olmasın", "seçenek", "taslak", "yanlış",
+    "yasak", "öneri", "örnek", "örneğin",
+    "hibás", "javaslat", "ha", "nem", "példa", "például", "piszkozat", "régi", "rossz", "soha", "talán", "vázlat", "δεν",
+    "μη", "μην", "όχι", "παράδειγμα", "παλιό", "πρόχειρο", "λάθος", "ίσως", "αν", "ποτέ", "σχέδιο",
+    "لا", "ليس", "لن", "لم", "مثال", "مثلا", "مسودة", "خطأ", "خاطئ", "قديم", "ربما", "إذا", "لو", "خيار", "ملغى", "مرفوض",
+    "ممنوع", "نه", "پیش", "غلط", "شاید", "اگر", "نمونه", "گزینه",
+    "לא", "אל", "דוגמה", "טיוטה", "שגוי", "אולי", "אם", "ישן", "לדוגמה",
+    "नहीं", "न", "मत", "उदाहरण", "गलत", "मसौदा", "शायद", "अगर", "यदि", "पुराना", "विकल्प", "ไม่", "ตัวอย่าง", "ร่าง",
+    "ผิด", "ห้าม", "อาจ", "ถ้า",
+    "bukan", "contoh", "jangan", "jika", "konsep", "mungkin", "salah", "tidak", "lama", "batal", "không", "nháp", "đừng",
+    "dụ", "sai", "nếu", "cũ",
+];
+
+/// Words that may take back what stands before them, judge it, or choose between several.
+#[rustfmt::skip]
+const CONTRARY: &[&str] = &[
+    // English
+    "aber", "actual", "actually", "after", "again", "alone", "alternatively", "attempt", "best", "better", "but", "chosen",
+    "clean", "correct", "corrected",
+    "correction", "counts", "edit", "either", "else", "expected", "fails", "final", "fix", "fixed", "forget", "good",
+    "got", "hmm", "idea", "improved", "instead", "just", "latter", "meant", "mind", "mistake", "new",
+    "only", "oops", "option", "or", "original", "place", "proper", "properly", "rather", "ready", "real", "refined",
+    "replac-", "retry", "revised", "right", "safe", "safer", "sent", "so", "solely", "sorry",
+    "supersed-", "take", "test", "these", "this", "thought", "true", "try", "typo", "updated", "version", "versus", "vs",
+    "wait", "whole",
+    "working", "wrong", "back", "cheap", "earnest", "pass", "round", "winner", "remedy", "replacement", "you", "mean", "cancel",
+    // German, Romance, Slavic and others
+    "besser", "doch", "echt-", "endgültig-", "endfassung", "korrekt-", "korrigiert", "lieber", "neu", "neue", "neuer",
+    "neues", "nur", "oder", "richtig-", "sondern", "verbessert", "wahr",
+    "berichtigt", "reinschrift", "schlussfassung", "fassung", "bonne", "bon", "corrigé", "corrigée", "définitif",
+    "définitive", "mais", "mieux", "nouveau", "nouvelle", "ou", "propre", "repensant", "seul",
+    "seulement", "vrai", "vraie", "juste", "buena", "bueno", "corregid-", "correcto", "correcta", "definitiv-", "mejor",
+    "nuevo", "nueva", "pero", "pensé", "o", "solo", "sólo", "verdad", "lugar",
+    "ersatz-", "ernst", "wort", "چاره", "certa", "certo", "corrigid-", "melhor", "mas", "novo", "nova", "corrett-", "giust-", "meglio", "migliore", "nuov-",
+    "ma", "buona", "buono",
+    "goed", "goede", "beter", "maar", "nieuw", "nieuwe", "juist", "juiste", "rätt", "riktig-", "bättre", "men", "ny",
+    "nya", "nytt", "rigtig",
+    "верн-", "или", "исправлен-", "лучше", "настоящ-", "но", "нов-", "передумал-", "правильн-", "только", "хорош-",
+    "чистовик", "чистов-", "краще", "або", "але", "dobr-", "lepiej", "lepsz-", "lub", "now-", "poprawn-", "popraw-",
+    "właściw-", "czystopis",
+    "správn-", "lepší", "nov-", "opraven-",
+    "或", "改", "新", "更正", "正确", "正確", "终稿", "終稿", "修正", "最终", "最終", "但", "只", "清", "正解", "本番", "正しい",
+    "または", "新しい", "いい方", "良い", "清書", "정답", "진짜", "수정", "또는", "올바", "새", "최종", "하지만",
+    "ama", "daha", "doğru", "düzelt-", "iyi", "son", "veya", "yeni", "jó", "helyes", "javított", "új", "vagy", "σωστ-",
+    "καλύτερ-", "τελικ-", "νέο", "ή", "صحيح", "أو", "جديد", "نهائي", "أفضل", "الصحيح", "لكن", "או", "נכון", "חדש", "סופי",
+    "אבל",
+    "চিন্তা", "উত্তর", "wazo", "jibu", "აზრი", "პასუხი", "सही", "बेहतर", "नया", "या", "अंतिम", "ถูก", "ใหม่", "benar", "atau", "baru", "lebih", "đúng", "hoặc", "mới", "cuối",
+];
+
+/// Words that offer several elements, of which not all are meant, or choose one of them; before the first or behind the last.
+#[rustfmt::skip]
+const CHOOSING: &[&str] = &[
+    "alternativ-", "best", "candidate-", "choice-", "choos-", "chose", "decision", "draft-", "either", "former", "latter",
+    "mistake", "option-", "pick", "picks", "prefer", "preferred", "replac-",
+    "supersed-", "typo", "variant-", "versions", "vs", "which", "correction", "corrected", "fixed", "ignore", "wrong",
+    "only",
+    "auswahl", "entweder", "entscheide-", "entwurf", "falsch-", "wahl", "wähl-", "alternative-", "möglichkeiten", "statt",
+    "nur", "choisi-", "choix", "soit", "brouillon", "seulement", "elegir", "elige", "elijo", "escoge-", "opciones",
+    "escolh-", "scegli-", "scelta",
+    "kies", "keuze", "välj", "vælg", "velg", "выбер-", "выбирай-", "выбор-", "выбираю", "вариант-", "wybierz", "wybieram",
+    "wybór", "vyber-",
+    "选择", "選擇", "选一", "二选一", "选项", "方案", "選ん", "選択", "どちら", "선택", "골라", "seç", "seçin", "válassz", "اختر", "اختيار", "בחר",
+    "चुनें", "pilih", "chọn",
+];
+
+/// Words that may make the sentence before an element a mention of it: `You can send <a/>`.
+#[rustfmt::skip]
+const MENTIONING: &[&str] = &[
+    "can", "could", "think", "guess", "believe", "doubt", "may", "might", "must", "shall", "called", "named", "element", "tag", "tags", "between", "use", "uses",
+    "using", "like", "what", "who", "why", "when", "how", "about", "than",
+    "understand-", "mean", "means", "earlier", "ago", "once", "was", "were", "had", "has", "have", "tried", "of", "with",
+    "in",
+    "kann", "können", "könnte-", "darf", "soll", "sollte-", "muss", "war", "hatte", "sagte", "peux", "peut", "pourrait",
+    "puede-", "podría", "pode", "può", "можно", "можешь",
+];
+
+/// Words of labels and of the sentence before an element that announce it.
+#[rustfmt::skip]
+const LEADING: &[&str] = &[
+    // English
+    "action", "actions", "additional", "all", "alright", "api", "argument", "arguments", "assistant", "begin", "below",
+    "body", "both", "boxed", "code", "command", "commands", "content", "corresponding", "data",
+    "display", "done", "execute", "fine", "following", "further", "go", "goes", "got", "great", "hello", "her", "hi",
+    "invocation", "item", "items", "lookup", "message", "my", "new", "ok", "okay", "order", "orders", "output", "part",
+    "payload", "perfect", "python", "please", "query", "queries", "reply", "request", "requests", "response", "result", "run", "say",
+    "says", "see", "send", "stage", "start", "submit", "summary", "sure", "task", "text", "thanks", "this", "title", "type",
+    "update",
+    "use", "value", "write", "xhtml", "xml", "yaml", "html", "json", "yes", "yep", "conclusion", "input",
+    // German, Dutch, Scandinavian
+    "aktion", "anfrage", "aufruf", "ausgabe", "auftrag", "befehl", "bestellung", "bestellungen", "ergebnis", "gern",
+    "gerne", "hier", "ja", "jawohl", "klar", "nachricht", "natürlich", "schritt", "suche",
+    "abfrage", "inhalt", "werkzeug", "actie", "bericht", "bestelling", "hierbij", "stap", "uitvoer", "zoekopdracht", "här",
+    "steg", "svar", "sökning", "beställning", "bestilling", "søgning",
+    // Romance
+    "appel", "bien", "commande", "commandes", "entendu", "étape", "oui", "recherche", "requête", "sortie", "sûr", "voici",
+    "voilà", "aquí", "búsqueda", "claro", "consulta", "llamada", "mensaje", "orden", "paso", "pedido", "salida",
+    "sí", "acción", "aqui", "busca", "chamada", "mensagem", "ordem", "passo", "pesquisa", "saída", "ação", "sim", "azione",
+    "certo", "chiamata", "comando", "ecco", "messaggio", "ordine", "ricerca", "richiesta", "sì",
+    // Slavic
+    "вот", "вызов", "вывод", "да", "действие", "заказ", "запрос", "команда", "конечно", "поиск", "результат", "сообщение",
+    "хорошо", "шаг", "ось", "замовлення", "запит", "oto", "krok", "polecenie", "tak", "wynik", "wyszukiwanie",
+    "zamówienie", "zapytanie", "dotaz", "objednávka", "zde",
+    // Chinese, Japanese, Korean
+    "下单", "我", "回答", "回复", "答案", "回覆", "下單", "以下", "任务", "内容", "動作", "动作", "命令", "如下", "好的", "好", "执行", "指令", "搜索", "操作", "查询", "查詢", "步骤", "消息", "结果",
+    "訂單", "订单", "请求", "调用", "輸出", "输出", "はい", "了解", "実行", "手順", "承知", "検索", "次", "注文", "結果", "出力", "呼び出し",
+    "검색", "결과", "네", "다음", "단계", "명령", "실행", "알겠", "요청", "주문", "출력", "호출",
+    // Others
+    "adım", "arama", "işte", "sipariş", "sonuç", "çağrı", "tamam", "rendelés", "keresés", "íme", "parancs", "بحث", "حسنا",
+    "طلب", "نعم", "إليك", "خطوة", "نتيجة", "חיפוש", "הזמנה", "הנה", "כן", "खोज", "आदेश", "हाँ", "ค้นหา", "คำสั่ง",
+    "pencarian", "perintah", "pesanan", "ya", "tìm", "lệnh",
+];
+
+/// Signs that deny what they stand beside, leave it open, or mean thoughts.
+pub(super) const SIGNS: [char; 25] = [
+    '❌', '🚫', '⛔', '✗', '✘', '✖', '✕', '❎', '👎', '☐', '☒', '◻', '▢', '🗑', '🛑', '🔴', '💭', '🤔', '🗯', '❓', '❔',
+    '🧠', '📝', '̶', '⌫',
+];
+
+/// Words of a list in their normal form, by the way in which they are compared.
+#[derive(Default)]
+struct Lexicon {
+    whole: HashSet<String>,
+    stems: Vec<String>,
+    /// Words of scripts without spaces.
+    runs: Vec<String>,
+}
+
+impl Lexicon {
+    fn new(list: &[&str]) -> Self {
+        let mut lexicon = Self::default();
+        for entry in list {
+            let normal: String = words::words(entry).map(|(.., word)| word).collect();
+            match entry {
+                stem if stem.ends_with('-') => lexicon.stems.push(normal),
+                run if run.starts_with(is_unspaced) => lexicon.runs.push(normal),
+                _ => drop(lexicon.whole.insert(normal)),
+            }
+        }
+        lexicon
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.whole.contains(word)
+            || self.stems.iter().any(|stem| word.starts_with(stem.as_str()))
+            || (word.contains(is_unspaced) && self.runs.iter().any(|run| word.contains(run.as_str())))
+    }
+}
+
+static DENIES: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(DENYING));
+static TAKES_BACK: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CONTRARY));
+static CHOOSES: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CHOOSING));
+static MENTIONS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(MENTIONING));
+static LEADS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(LEADING));
+
+/// Returns whether a word denies, quotes or questions the element beside it.
+pub(super) fn denies(word: &str) -> bool {
+    words::is_denial(word) || DENIES.has(word)
+}
+
+/// Returns whether a word may take back an element before it, or tells of two elements which one is meant.
+pub(super) fn is_contrary(word: &str) -> bool {
+    denies(word) || TAKES_BACK.has(word)
+}
+
+/// Returns whether a word may take back an element before it, but says nothing against the one behind it.
+pub(super) fn only_takes_back(word: &str) -> bool {
+    TAKES_BACK.has(word) && !denies(word)
+}
+
+/// Returns whether a word offers elements to choose from, or chooses one.
+pub(super) fn chooses(word: &str) -> bool {
+    CHOOSES.has(word)
+}
+
+/// Returns whether a word may make the element behind its sentence a mention.
+pub(super) fn mentions(word: &str) -> bool {
+    MENTIONS.has(word)
+}
+
+/// Returns whether a word announces an element and says nothing about it.
+pub(super) fn leads(word: &str) -> bool {
+    let is_act = || word.len() > 5 && word.ends_with("ing");
+    matches!(joint(word), Joint::Joins | Joint::Nothing) || words::is_answer(word) || LEADS.has(word) || is_act()
+}
+
+/// Tests for a character of a script that writes no spaces between words, or whose words take endings.
+pub(super) fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{e7f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_listed_once_and_alone() {
+        for list in [DENYING, CONTRARY, CHOOSING, MENTIONING, LEADING] {
+            let mut seen = HashSet::new();
+            for entry in list {
+                assert!(seen.insert(entry), "{entry} is listed twice");
+                assert_eq!(words::words(entry).count(), 1, "{entry}");
+                assert_eq!(entry.to_lowercase(), *entry);
+            }
+        }
+    }
+}
