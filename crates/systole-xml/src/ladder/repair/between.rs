@@ -232,7 +232,7 @@ fn sign(text: &str) -> Option<Range<usize>> {
             return Some(at..at + 4);
         }
         let close = rest.find('>').filter(|&close| close <= LONGEST && rest[1..].starts_with(['|', '｜']))?;
-        let is_of_template = || words(&rest[2..close]).all(|(.., word)| TOKENS.contains(&word.as_str()));
+        let is_of_template = || words(&rest[1..close]).all(|(.., word)| TOKENS.contains(&word.as_str()));
         (rest[..close].ends_with(['|', '｜']) && is_of_template()).then_some(at..at + close + 1)
     })
 }
@@ -502,6 +502,19 @@ fn shape(mark: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signs_that_say_nothing_may_hold_any_character() {
+        for (text, expected) in [
+            ("<|tool_call_end|>", Some(0..17)),
+            ("é<｜tool▁call▁end｜>", Some(2..27)),
+            ("<｜撤销｜>", None),
+            ("<|é", None),
+            ("é <!-- é -->", Some(3..7)),
+        ] {
+            assert_eq!(sign(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn marks_of_a_list_agree() {
