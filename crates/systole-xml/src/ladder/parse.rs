@@ -76,9 +76,11 @@ fn document(
 }
 
 fn fragment(raw: &Raw, limits: &XmlLimits, emitter: &impl Emitter) -> Result<(Vec<Canonical>, Repaired), LadderError> {
-    // Comments between elements may mark some of them as thoughts, or take one back: well-formed, but not to be sent.
+    // Comments and instructions may mark elements as thoughts, comments between elements may take one back, and one may hold the
+    // only element: well-formed, but not to be sent.
     let has_comments = memchr::memmem::find(raw.bytes(), b"<!--").is_some();
-    let marks_thoughts = has_comments && marks_thoughts(raw.bytes());
+    let has_instructions = memchr::memmem::find(raw.bytes(), b"<?").is_some();
+    let marks_thoughts = (has_comments || has_instructions) && marks_thoughts(raw.bytes());
     let needs_repair = |element: &Canonical| {
         // The canonical form keeps instructions; in a string they are text.
         if marks_thoughts || memchr::memmem::find(element.bytes(), b"<?").is_some() {
@@ -273,13 +275,15 @@ mod tests {
     }
 
     #[test]
-    fn comments_mark_thoughts_in_clean_input_as_well() {
+    fn comments_and_instructions_mark_thoughts_in_clean_input_as_well() {
         let read = |text: &'static str| {
             let fragment = parse_fragment(&Raw::new(text), &XmlLimits::default(), &Vocabulary::default());
             fragment.map(|found| found.elements.iter().map(|element| element.as_str().to_owned()).collect::<String>())
         };
         assert_eq!(read("<!-- thinking --><a/><!-- end of thinking --><b/>"), Ok("<b></b>".to_owned()));
         assert!(matches!(read("<!-- thinking --><a/>"), Err(LadderError::Repair(RepairError::BehindThought { .. }))));
+        assert!(matches!(read("<?thinking?><a/>"), Err(LadderError::Repair(RepairError::BehindThought { .. }))));
+        assert!(matches!(read("<!-- <a/> -->"), Err(LadderError::Repair(RepairError::Draft { .. }))));
         assert_eq!(read("<!-- the total --><a/>"), Ok("<a></a>".to_owned()));
         assert_eq!(read("<!-- 1. --><a/><!-- 2. --><a/>"), Ok("<a></a><a></a>".to_owned()));
         for text in ["<a/><!-- no, rather --><b/>", "<a/> <!-- wrong -->\n<b/>"] {

@@ -23,7 +23,7 @@ use super::scan::Scanner;
 use super::source::Mark;
 use super::tag::StartTag;
 use super::words::{Joint, is_answer, is_user, joint, words};
-use super::{RepairError, RepairKind, fence};
+use super::{RepairError, RepairKind, Shape, fence};
 use crate::ladder::scan::split_prefix;
 use crate::vocab::is_name_char;
 
@@ -102,13 +102,8 @@ impl<'t> Scanner<'t> {
         let own_end = self.pairs.end_of(tag.start).unwrap_or(tag.end);
         let own = &self.text[tag.start..floor(self.text, own_end.min(tag.end + NEAR))];
         let gap = self.heard_in(floor(self.text, end.max(tag.start.saturating_sub(NEAR))), tag.start);
-        let frame = match gap.contains('<') {
-            true => frame::lead(
-                &self.heard_beside(floor(self.text, end.max(tag.start.saturating_sub(NEAR))), tag.start),
-                own,
-            ),
-            false => frame::lead(&gap, own),
-        };
+        let beside = self.heard_beside(floor(self.text, end.max(tag.start.saturating_sub(NEAR))), tag.start);
+        let frame = frame::lead(&beside, own);
         if self.roots < 2 || end <= start || self.outside.doubt.is_some() {
             return frame;
         }
@@ -163,13 +158,24 @@ impl<'t> Scanner<'t> {
             .any(|&(from, behind)| words(&self.text[from..behind]).filter(|(.., word)| is_word(word)).count() > 2)
     }
 
-    /// The text of a stretch as [`heard_in`](Self::heard_in), without comments that hold markup: such a comment says nothing about an element beside it.
+    /// The text of a stretch as [`heard_in`](Self::heard_in), without the comments that are no labels: those that hold markup,
+    /// many words, or none that denies.
     fn heard_beside(&self, start: usize, end: usize) -> String {
+        const MOST: usize = 5;
         let text = &self.text[start..end];
-        let comments = memchr::memmem::find_iter(text.as_bytes(), "<!--");
-        let found = comments.filter_map(|at| Some((at, at + text[at..].find("-->")? + 3)));
-        let last = found.filter(|&(at, end)| text[at + 1..end].contains('<')).last();
-        self.heard_in(last.map_or(start, |(_, end)| start + end), end)
+        let (mut heard, mut from) = (String::new(), 0);
+        for at in memchr::memmem::find_iter(text.as_bytes(), "<!--") {
+            let Some(length) = text[at..].find("-->").filter(|_| at >= from) else { continue };
+            let comment = &text[at + 4..at + length.max(4)];
+            let is_short = words(comment).take(MOST + 1).count() <= MOST;
+            let denies = words(comment).any(|(.., word)| denying::denies(&word));
+            if self.shape == Shape::Document || comment.contains('<') || !(is_short && denies) {
+                heard.push_str(&self.heard_in(start + from, start + at));
+                from = at + length + 3;
+            }
+        }
+        heard.push_str(&self.heard_in(start + from, end));
+        heard
     }
 
     /// The text of a stretch without silent ones, and without the signs of comments and templates.

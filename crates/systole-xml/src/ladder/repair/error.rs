@@ -315,7 +315,14 @@ impl RepairError {
 
     /// Returns whether an element may be one that its author does not mean.
     pub(in crate::ladder) const fn is_draft(&self) -> bool {
-        matches!(self, Self::Draft { .. } | Self::Between { .. } | Self::BehindThought { .. })
+        matches!(
+            self,
+            Self::Draft { .. }
+                | Self::Between { .. }
+                | Self::BehindThought { .. }
+                | Self::OtherTurn { .. }
+                | Self::Unclosed { .. }
+        )
     }
 
     /// Returns whether the input passes a limit, rather than can't be repaired.

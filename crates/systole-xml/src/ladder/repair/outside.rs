@@ -245,7 +245,8 @@ impl<'t> Scanner<'t> {
             }
             Markup::Instruction { end, target, well_formed } => {
                 self.flush(at);
-                if target == "xml" {
+                // Before all elements it belongs to the document.
+                if self.roots == 0 {
                     self.silence(at, end);
                 }
                 self.instruction(end, target, well_formed)?;

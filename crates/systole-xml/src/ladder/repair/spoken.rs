@@ -79,10 +79,11 @@ pub(super) fn read(text: &str, is_element: &dyn Fn(&str) -> bool) -> Vec<Marker>
     found
 }
 
-/// Returns whether comments in bytes mark thoughts: `<!-- thinking -->`.
+/// Returns whether comments or instructions in bytes mark thoughts: `<!-- thinking -->`, `<?thinking?>`.
 pub(in crate::ladder) fn marks_thoughts(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
-    memchr::memmem::find_iter(bytes, "<!--").any(|at| bracket(text, at, &|_| false).is_some())
+    let marks = |open: &str| memchr::memmem::find_iter(bytes, open).any(|at| bracket(text, at, &|_| false).is_some());
+    marks("<!--") || marks("<?")
 }
 
 /// The marker that a line begins with: the whole line, the part of it before a tag, or a label.
@@ -162,7 +163,7 @@ fn message_mark(line: &str) -> Option<usize> {
     const MARK: usize = 10;
     let (mark, rest) = line.strip_prefix('[')?.split_once(']')?;
     let rest = rest.strip_prefix(" Message ")?;
-    let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let behind = rest.trim_start_matches(char::is_numeric);
     let is_mark = mark.len() == MARK && mark.bytes().all(|byte| byte.is_ascii_lowercase());
     let words = behind.strip_prefix(" from ").filter(|_| is_mark && behind.len() < rest.len())?;
     Some(line.len() - words.len())

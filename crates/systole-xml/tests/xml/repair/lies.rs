@@ -2,6 +2,8 @@
 //! what alone fits. The contract is `corpus/model/review.xsd`.
 
 use systole_xml::ladder::repair::{Shape, Vocabulary};
+use systole_xml::ladder::{Raw, parse_fragment};
+use systole_xml::vocab::XmlLimits;
 
 use super::files::{review, run, run_by};
 
@@ -204,6 +206,14 @@ fn a_payload_behind_a_label_that_nothing_knows_is_not_sent() {
     }
     // The words of the payload, its name, and sentences are known.
     for text in [
+        "<?xml-stylesheet href='a.xsl'?><note>a & b</note>",
+        "<!DOCTYPE note><note>a & b</note>",
+        "<![CDATA[x]]><note>a & b</note>",
+    ] {
+        let found = run_by(review(), text, Shape::Fragment);
+        assert!(found.is_ok(), "{text}: {found:?}");
+    }
+    for text in [
         "Note: <note>a & b</note>",
         "## Note\n<note>a & b</note>",
         "B: <note>a & b</note>",
@@ -249,6 +259,75 @@ fn a_payload_that_the_text_behind_it_takes_back_is_not_sent() {
         "\n\nWaiting for the answer.",
     ] {
         check(Some(review()), &[(&format!("<note>a & b</note>{behind}"), Some("<note>a &amp; b</note>"))]);
+    }
+}
+
+#[test]
+fn a_payload_in_thoughts_in_brackets_of_any_kind_is_not_sent() {
+    let brackets = [
+        ("[", "]"),
+        ("[ ", " ]"),
+        ("[[", "]]"),
+        ("\\[", "\\]"),
+        ("【", "】"),
+        ("〖", "〗"),
+        ("《", "》"),
+        ("＜", "＞"),
+        ("< ", " >"),
+        ("<<", ">>"),
+        ("{", "}"),
+        ("{% ", " %}"),
+        ("{{", "}}"),
+        ("{#", "#}"),
+        ("<%", "%>"),
+        ("<?", "?>"),
+        ("<!--", "-->"),
+        ("<|", "|>"),
+        ("<｜", "｜>"),
+        ("<@", ">"),
+        ("<#", ">"),
+        ("(", ")"),
+        ("（", "）"),
+        ("「", "」"),
+        ("«", "»"),
+        ("“", "”"),
+        ("⟦", "⟧"),
+        ("◁", "▷"),
+        ("⁅", "⁆"),
+        ("❴", "❵"),
+        ("⸨", "⸩"),
+        ("༺", "༻"),
+        ("==", "=="),
+        ("::", "::"),
+        ("~", "~"),
+        ("|", "|"),
+        ("&lt;", "&gt;"),
+        ("&#91;", "&#93;"),
+    ];
+    let words = [
+        ("THINK", "/THINK"),
+        ("BEGIN THOUGHT", "END THOUGHT"),
+        ("思考", "/思考"),
+        ("Überlegung", "/Überlegung"),
+        ("размышление", "/размышление"),
+    ];
+    let (draft, meant) = ("<note>draft</note>", "<note>a & b</note>");
+    for (open, close) in brackets {
+        for (begin, end) in words {
+            let (begin, end) = (format!("{open}{begin}{close}"), format!("{open}{end}{close}"));
+            for text in [
+                format!("{begin}\nPerhaps {draft} or so.\n{draft}\nNo.\n{end}\n{meant}"),
+                format!("{begin}{draft}{end}{meant}"),
+                format!("{begin}\n{draft}\n{end}"),
+                format!("{begin}\nPerhaps.\n{draft}"),
+                format!("{begin} {draft}"),
+            ] {
+                let raw = Raw::new(text.clone());
+                let Ok(fragment) = parse_fragment(&raw, &XmlLimits::default(), review()) else { continue };
+                let sent: Vec<&str> = fragment.elements.iter().map(|element| element.as_str()).collect();
+                assert!(sent.is_empty() || sent == ["<note>a &amp; b</note>"], "{text}: {sent:?}");
+            }
+        }
     }
 }
 
