@@ -65,6 +65,9 @@ impl Core {
         if self.entrance.phase >= Phase::Draining {
             return Err(OperationError::Closed);
         }
+        if !self.setup.partitions.contains(Partition::of(root)) {
+            return Err(OperationError::Fenced);
+        }
         if !matches!(self.setup.blueprint.party(moment.owner.as_str()), Some(Party::Client(_))) {
             return Err(OperationError::NoClient(moment.owner));
         }

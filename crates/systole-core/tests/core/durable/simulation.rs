@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::core::*;
-use systole_core::journal::{EgressRecord, Number, Recovered};
+use systole_core::journal::{EgressRecord, Moment, Number, Owner, Recovered, ThreadRecord};
 use systole_core::vocab::{Amounts, Budget, IdKey, MessageId, Name, Partition, Partitions, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Catalog;
@@ -64,7 +64,7 @@ pub(crate) struct Simulation {
 }
 
 /// The kinds of inputs that each run of many histories must hold.
-pub(crate) const KINDS: [&str; 12] = [
+pub(crate) const KINDS: [&str; 13] = [
     "core",
     "stray",
     "left",
@@ -77,6 +77,7 @@ pub(crate) const KINDS: [&str; 12] = [
     "pause",
     "operator's cancel",
     "fenced",
+    "retry",
 ];
 
 /// The place of an input in [`KINDS`].
@@ -90,6 +91,7 @@ fn kind(input: &Input) -> Option<usize> {
         Input::Operate { operation: Operation::Discard { .. }, .. } => 5,
         Input::Operate { operation: Operation::Pause { .. } | Operation::Resume { .. }, .. } => 9,
         Input::Operate { operation: Operation::Cancel { .. }, .. } => 10,
+        Input::Operate { operation: Operation::Retry { .. }, .. } => 12,
         Input::Drain => 6,
         Input::Unwritable => 7,
         Input::ListenerRests { .. } => 8,
@@ -151,7 +153,7 @@ impl Simulation {
         if self.is_restless && self.random.once_in(3) {
             return if self.random.once_in(2) { self.release() } else { self.adopt() };
         }
-        match self.random.below(54) {
+        match self.random.below(55) {
             0..4 => self.send(),
             4..18 => {
                 let shard = self.some_core();
@@ -183,6 +185,7 @@ impl Simulation {
             52 if self.random.once_in(3) => self.cancel_thread(),
             52 => self.pause(),
             53 => self.steal(),
+            54 => self.retry(),
             _ => {}
         }
     }
@@ -293,6 +296,43 @@ impl Simulation {
         let OpenThread { root, id: thread, .. } = threads[self.random.below(threads.len())];
         self.say(|| format!("an operator cancels {thread} of {root}"));
         self.everywhere(|| Input::Operate { ticket: 0, operation: Operation::Cancel { root, thread } });
+    }
+
+    /// An operator opens a conversation again as the journal has it now. One with a budget has spent nothing afterwards, which
+    /// the check of budgets does not know.
+    fn retry(&mut self) {
+        let all = self.store.seen();
+        let owner = self.blueprint.clients().next().expect("there is one").1.name.clone();
+        let is_of_client =
+            |thread: &&ThreadRecord| thread.parent.is_none() && thread.owner == Owner::Client(owner.clone());
+        let roots: Vec<Number> = all.threads.iter().filter(is_of_client).map(|thread| thread.number).collect();
+        if roots.is_empty() {
+            return;
+        }
+        let root = roots[self.random.below(roots.len())];
+        let threads: Vec<_> = all.threads.into_iter().filter(|thread| thread.root == root).collect();
+        let of_it: HashSet<Number> = threads.iter().map(|thread| thread.number).collect();
+        let has_budget = all.budgets.iter().any(|budget| of_it.contains(&budget.thread));
+        if has_budget || threads.iter().any(|thread| thread.spawned) {
+            return;
+        }
+        let messages: Vec<_> = all.messages.into_iter().filter(|message| of_it.contains(&message.thread)).collect();
+        let waiting: HashSet<Number> = messages.iter().map(|message| message.number).collect();
+        let moment = Moment {
+            at: self.now,
+            owner,
+            submitted: true,
+            threads,
+            budgets: Vec::new(),
+            messages,
+            fans: all.fans.into_iter().filter(|fan| of_it.contains(&fan.thread)).collect(),
+            notes: all.notes.into_iter().filter(|note| waiting.contains(&note.message)).collect(),
+            remembered: all.remembered.into_iter().filter(|entry| of_it.contains(&entry.thread)).collect(),
+        };
+        let again = self.fresh_root();
+        self.say(|| format!("an operator retries {root} as {again}: {moment:?}"));
+        let operation = || Operation::Retry { moment: Box::new(moment.clone()), root: again };
+        self.everywhere(|| Input::Operate { ticket: 0, operation: operation() });
     }
 
     fn client(&self) -> ClientId {

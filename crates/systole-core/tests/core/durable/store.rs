@@ -134,6 +134,11 @@ impl Store {
         recovered
     }
 
+    /// Reads the records as another program would.
+    pub(crate) fn seen(&self) -> Recovered {
+        self.journal.clone().recover().expect("it is memory")
+    }
+
     /// The amounts that budgets say were spent are those of their threads and of all below. `late`: tokens that may not be written down
     /// but there.
     fn check_budgets(&self, budgets: &[BudgetRecord], late: u64) {
