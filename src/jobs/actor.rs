@@ -181,12 +181,14 @@ async fn wait<I: Inboxes>(
         let question = question.filter(|_| shared.sends().questions && place.is_first());
         let Some((number, text)) = question else {
             submit.thread().reattached();
+            submit.thread().waits_elsewhere();
             place.waiter.news.notified().await;
             continue;
         };
         asked = number;
         let mut answer = submit.thread().call_any(call_to(submitter.as_str(), Question { id, number, text }));
         let answered = loop {
+            submit.thread().waits_elsewhere();
             tokio::select! {
                 answered = &mut answer => break Some(answered),
                 () = place.waiter.news.notified() => {

@@ -146,6 +146,14 @@ impl Thread {
         }
     }
 
+    /// Notes that the handler waits for a party elsewhere, until the answer to one of its calls comes: the end of a durable
+    /// organism doesn't wait for it.
+    pub(crate) fn waits_elsewhere(&self) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            shard_context.tell_of(self.key, Input::WaitsElsewhere { invocation: self.key.invocation });
+        }
+    }
+
     /// Records how many runs of the handler have ended with their process.
     pub(crate) fn attempted(&self, attempts: u8) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {

@@ -8,7 +8,7 @@ use systole::inbox::{Status, TaskAction, TaskEventKind};
 use systole::jobs::Job;
 use systole::journal::{FailingJournal, Journal as _, MemoryJournal};
 use systole::prelude::*;
-use systole::runtime::OrganismBuilder;
+use systole::runtime::{AsActor, ContractBuilder, OrganismBuilder};
 use systole::testing::Kit;
 
 type Journal = Arc<Mutex<MemoryJournal>>;
@@ -203,6 +203,64 @@ fn an_end_in_order_leaves_a_task_to_the_next_start() {
     kit.settle();
     while step(&kit, &again) {}
     assert_eq!(results(&kit, "editor").len(), 1);
+}
+
+/// Tells the planner to have a task done.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:test:planner:v1", reply = Worked)]
+struct Plan {}
+
+/// Submits a task, and answers when it has ended.
+struct Planner;
+
+impl Actor for Planner {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Plan>> for Planner {
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, plan: Delivery<Plan>, _: &mut Context<Self>) -> Self::Result {
+        Box::pin(async move {
+            plan.thread().call_any(call_to("reviews", Submit::new("Read."))).await?;
+            Ok(plan.reply(Worked { count: 1 }))
+        })
+    }
+}
+
+#[test]
+fn an_end_in_order_waits_for_no_task_that_a_journal_keeps() {
+    let office = |job: &Job| {
+        let planner = |c: ContractBuilder<Planner, AsActor>| c.accepts::<Plan>().replies::<Worked>().calls::<Submit>();
+        office(job).listener("planner", || Planner, planner).client("chief", |c| c.calls::<Plan>())
+    };
+    let begin = |kit: &Kit, job: &Job| {
+        kit.client("chief").tell(call_to("planner", Plan {})).unwrap();
+        kit.settle();
+        assert!(step(kit, job), "the reviewer accepts the task");
+    };
+    let day = std::time::Duration::from_secs(86_400);
+
+    let reviews = job("reviewer");
+    let mut kit = Kit::start(office(&reviews)).unwrap();
+    begin(&kit, &reviews);
+    let before = kit.now();
+    assert!(!kit.drain(day).idle, "without a journal the task would be lost");
+    assert!(kit.now().since(before) >= day);
+
+    let journal = fresh();
+    let reviews = job("reviewer");
+    let mut kit = Kit::start(office(&reviews).journal(journal.clone())).unwrap();
+    begin(&kit, &reviews);
+    let before = kit.now();
+    assert!(kit.drain(day).idle, "the next start has the planner and the task");
+    assert!(kit.now().since(before) < std::time::Duration::from_secs(1));
+    let again = job("reviewer");
+    let kit = Kit::start(office(&again).journal(journal)).unwrap();
+    kit.settle();
+    assert_eq!(status(&again), Some(Status::Accepted));
+    assert!(step(&kit, &again), "the reviewer completes it");
+    assert_eq!(results(&kit, "chief").len(), 1, "the planner goes on with its result");
 }
 
 #[test]

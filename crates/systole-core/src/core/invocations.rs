@@ -55,6 +55,8 @@ pub(super) struct Invocation {
     left: Option<Duration>,
     /// True while it can't work: its time stands still.
     stalled: bool,
+    /// True while it waits for a party elsewhere.
+    pub waits_elsewhere: bool,
     /// Groups of calls that are on the entrance queue.
     pub asked: Vec<CallId>,
     /// Groups of calls that it awaits.
@@ -286,6 +288,7 @@ impl Invocations {
             phase: Phase::Parked,
             left: self.setup.blueprint[listener].timeout.filter(|_| !boot),
             stalled: false,
+            waits_elsewhere: false,
             asked: Vec::new(),
             calls: Vec::new(),
             ready: VecDeque::new(),
@@ -390,9 +393,18 @@ impl Invocations {
         Some(thread)
     }
 
+    /// Notes that a handler waits for a party elsewhere, until it takes a result.
+    pub(super) fn waits_elsewhere(&mut self, id: InvocationId) {
+        if let Some(invocation) = self.all.get_mut(id) {
+            invocation.waits_elsewhere = true;
+        }
+    }
+
     /// Takes the next result for a handler.
     pub(super) fn take_ready(&mut self, id: InvocationId) -> Option<(CallId, GroupResult)> {
-        let (call, result, _) = self.all.get_mut(id)?.ready.pop_front()?;
+        let invocation = self.all.get_mut(id)?;
+        let (call, result, _) = invocation.ready.pop_front()?;
+        invocation.waits_elsewhere = false;
         self.resumes -= 1;
         Some((call, result))
     }

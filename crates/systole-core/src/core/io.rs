@@ -88,6 +88,12 @@ pub enum Input {
         /// The handler.
         invocation: InvocationId,
     },
+    /// A handler waits for a party elsewhere, until the answer to one of its calls comes: a durable organism that ends
+    /// leaves it to the next start, as a handler of a listener that [outlives](super::Contract::outlives) the process.
+    WaitsElsewhere {
+        /// The handler.
+        invocation: InvocationId,
+    },
     /// A listener that failed too often rests, or is back. While it rests no thread gets a slot of it: messages wait in their
     /// mailboxes, where deadlines count and a cancellation ends them.
     ListenerRests {

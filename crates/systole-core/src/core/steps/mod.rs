@@ -109,6 +109,7 @@ impl Core {
             Input::Tick | Input::ClockSet { .. } => {}
             Input::Parked { invocation } => self.parked(invocation),
             Input::ListenerRests { listener, rests } => self.listener_rests(listener, rests),
+            Input::WaitsElsewhere { invocation } => self.invocations.waits_elsewhere(invocation),
             Input::ListenerUnattended { listener } => self.unattended(listener),
             Input::Left { client, root } => self.entrance.push(Some(client).into(), Item::Left(root)),
             Input::Cancel { client, root } => {
@@ -201,9 +202,11 @@ impl Core {
     }
 
     /// Returns whether a durable core that drains has only work left that its next start takes up: handlers of
-    /// listeners that [outlive](super::Contract::outlives) the process, and messages that wait for those.
+    /// listeners that [outlive](super::Contract::outlives) the process, handlers that wait for parties elsewhere, and
+    /// messages that wait for those.
     fn rests(&self) -> bool {
-        let is_left = |one: &Invocation| !one.is_running() || one.boot || self.setup.blueprint[one.listener].outlives;
+        let outlives = |one: &Invocation| one.waits_elsewhere || self.setup.blueprint[one.listener].outlives;
+        let is_left = |one: &Invocation| !one.is_running() || one.boot || outlives(one);
         self.entrance.phase >= Phase::Draining && self.step.out.writes() && self.invocations.all.values().all(is_left)
     }
 
