@@ -35,7 +35,7 @@ use systole_core::vocab::{Fault, FaultCode, Limits, Name, Time};
 use tokio::task::JoinHandle;
 
 use crate::process::CommandSpec;
-use crate::runtime::{LocalBoxFuture, RawListener, RunContext, StartContext};
+use crate::runtime::{LocalBoxFuture, RawListener, Rest, Rests, RunContext, StartContext};
 use crate::terminal::Escaped;
 use calls::Calls;
 use connection::{Connection, ProcessEnd};
@@ -109,6 +109,9 @@ pub struct WorkerListener {
 #[derive(Clone)]
 struct Means {
     clock: Clock,
+    /// The clock of the wall, and the rests as operators see them.
+    wall: Clock,
+    rests: Rests,
     limits: Rc<Limits>,
     listener: Weak<WorkerListener>,
 }
@@ -140,18 +143,23 @@ impl WorkerListener {
         }
     }
 
-    fn means(self: &Rc<Self>, clock: &Clock, limits: &Limits) -> &Means {
-        let listener = || Rc::downgrade(self);
-        self.means.get_or_init(|| Means { clock: clock.clone(), limits: limits.clone().into(), listener: listener() })
+    fn means(self: &Rc<Self>, wall: &Clock, rests: Rests, limits: &Limits) -> &Means {
+        self.means.get_or_init(|| Means {
+            clock: wall.steady(),
+            wall: wall.clone(),
+            rests,
+            limits: limits.clone().into(),
+            listener: Rc::downgrade(self),
+        })
     }
 
     /// Runs a message until it has an outcome: again in another process when one has ended.
     async fn handle(self: Rc<Self>, message: Message, context: RunContext) -> HandlerOutcome {
-        let clock = match context.thread().clock() {
-            Ok(clock) => clock.steady(),
+        let wall = match context.thread().clock() {
+            Ok(wall) => wall,
             Err(failure) => return HandlerOutcome::Failed(failure),
         };
-        self.means(&clock, context.limits());
+        let clock = self.means(&wall, context.rests(), context.limits()).clock.clone();
         let mut calls = Calls::new(context.limits().xml.message_bytes);
         let mut records = match Records::of(&context) {
             Ok(records) => records,
@@ -277,7 +285,9 @@ impl WorkerListener {
         }
         let rests = self.pool.borrow().rests_until(now).filter(|_| ending != Ending::Shortage);
         if let Some(until) = rests.filter(|_| rests != before) {
-            let rest = until.since(now);
+            let (rest, since) = (until.since(now), means.wall.now());
+            let why = last_line(&end.said).map_or_else(|| end.why.clone(), |last| format!("{}: {last}", end.why));
+            means.rests.begin(&self.name, Rest { since, until: since.after(rest), why: why.into() });
             tracing::error!(listener = %self.name, error = end.why, "the processes of a worker end one after the other: none is started for {rest:?}, and messages wait");
         }
         for (ticket, lost) in lost {
@@ -343,7 +353,7 @@ impl RawListener for WorkerListener {
     }
 
     fn prepare(self: Rc<Self>, context: StartContext) {
-        let means = self.means(&context.clock().steady(), context.limits());
+        let means = self.means(context.clock(), context.rests(), context.limits());
         for _ in 0..self.spec.processes {
             let id = self.pool.borrow_mut().start(means.clock.now());
             id.into_iter().for_each(|id| self.start(id, means));

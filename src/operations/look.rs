@@ -179,11 +179,24 @@ pub struct ListenerRecord {
     pub running: u32,
     /// Threads that wait for a slot.
     pub waiting: usize,
-    /// True if it rests after failures.
-    pub rests: bool,
+    /// The rest behind failures that it has now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rests: Option<RestRecord>,
     /// The time since which an operator has it paused (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
+}
+
+/// A rest of a listener behind failures: its messages wait meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct RestRecord {
+    /// The time of its begin (RFC 3339).
+    pub since: String,
+    /// The time of its end (RFC 3339).
+    pub until: String,
+    /// The last failure before it.
+    pub why: String,
 }
 
 /// A page of records.
@@ -460,14 +473,17 @@ impl Operations<'_> {
                 concurrency: 0,
                 running: 0,
                 waiting: 0,
-                rests: false,
+                rests: self.organism.rest(&contract.name).map(|rest| RestRecord {
+                    since: rest.since.to_string(),
+                    until: rest.until.to_string(),
+                    why: rest.why.to_string(),
+                }),
                 paused: slots.paused.map(|since| since.to_string()),
             });
             // A listener without state has slots in each core.
             record.concurrency = record.concurrency.saturating_add(contract.concurrency);
             record.running += slots.running;
             record.waiting += slots.waiting;
-            record.rests |= slots.rests;
         }
         wanted.page(found.into_iter())
     }

@@ -56,6 +56,7 @@ pub(crate) use shard::command::OpenWork;
 pub(crate) use shard::context::ShardContext;
 pub use shard::egress::Unread;
 pub use shard::events::{Events, Observed};
+pub(crate) use shard::restart::{Rest, Restarts, Rests, rest};
 pub use start::{StartError, StartRefusal};
 #[cfg(feature = "gateway")]
 pub use systole_store::token::Token;

@@ -107,7 +107,9 @@ pub(super) fn top(args: &Top) -> Result<ExitCode, Failure> {
     let row = |listener: &Value| {
         let state = match (&listener["paused"], &listener["rests"]) {
             (Value::String(since), _) => format!("paused since {since}"),
-            (_, Value::Bool(true)) => "rests after failures".to_owned(),
+            (_, Value::Object(rest)) => {
+                format!("rests from {} to {}: {}", text(&rest["since"]), text(&rest["until"]), text(&rest["why"]))
+            }
             _ => String::new(),
         };
         let [name, running, concurrency, waiting] =

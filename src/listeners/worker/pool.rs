@@ -9,20 +9,16 @@
 //! A message that awaits calls may await another one of this listener. So a lane whose messages all await admits a guest,
 //! where there is no other way.
 //!
-//! A listener whose messages end one process after the other, none answered in between, rests, longer each time; so does
-//! one whose processes end before they come up. Messages wait meanwhile. The attempts of one message count once for that.
+//! A listener whose messages end one process after the other, none answered in between, rests as any listener that fails
+//! does ([`Restarts`]); one whose processes end before they come up rests from the first one on. Messages wait meanwhile. The attempts of one message count once for that.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use systole_core::vocab::Time;
 
-/// Ends in a row behind which the listener rests.
-const ENDS: u32 = 5;
-/// The first rest; each further one is twice as long.
-const REST: Duration = Duration::from_secs(1);
-/// The longest rest.
-const LONGEST_REST: Duration = Duration::from_secs(60);
+use crate::runtime::{Restarts, rest};
+
 /// The rest when the system has no room for another process.
 const SHORTAGE: Duration = Duration::from_millis(50);
 
@@ -110,7 +106,7 @@ struct Want {
 #[derive(Debug, Default)]
 struct Rest {
     /// Ends since the last message that was answered, and the message that caused the last one.
-    ends: u32,
+    ends: Restarts,
     culprit: Option<Ticket>,
     /// Starts since the last process that came up, and the time of the first one.
     failures: u32,
@@ -158,7 +154,8 @@ impl Pool {
 
     /// Ends a message that was answered.
     pub(super) fn answered(&mut self, ticket: Ticket) {
-        (self.rest.ends, self.rest.culprit) = (0, None);
+        self.rest.ends.worked();
+        self.rest.culprit = None;
         self.withdraw(ticket);
     }
 
@@ -349,9 +346,8 @@ impl Rest {
             return;
         }
         self.culprit = culprit;
-        self.ends = self.ends.saturating_add(1);
-        if self.ends > ENDS {
-            self.until = Some(now.after(pause(self.ends - ENDS)));
+        if let Some(rest) = self.ends.failed() {
+            self.until = Some(now.after(rest));
         }
     }
 
@@ -359,18 +355,13 @@ impl Rest {
     fn failed(&mut self, now: Time) {
         self.failures = self.failures.saturating_add(1);
         self.since.get_or_insert(now);
-        self.until = Some(now.after(pause(self.failures)));
+        self.until = Some(now.after(rest(self.failures)));
     }
 
     fn shortage(&mut self, now: Time) {
         self.since.get_or_insert(now);
         self.until = Some(now.after(SHORTAGE));
     }
-}
-
-/// The n-th rest, from 1.
-fn pause(n: u32) -> Duration {
-    REST.saturating_mul(1 << (n - 1).min(16)).min(LONGEST_REST)
 }
 
 #[cfg(test)]
@@ -648,7 +639,7 @@ mod tests {
     #[test]
     fn the_attempts_of_one_message_count_once_for_the_rest_of_its_listener() {
         let (mut pool, now) = (Pool::new(1), Time::default());
-        for poison in 0..=ENDS {
+        for poison in 0..6 {
             assert_eq!(pool.rests_until(now), None, "behind {poison} of them");
             let ticket = pool.ask(0, MOST);
             for attempt in 1..=MOST {
@@ -660,6 +651,6 @@ mod tests {
                 assert_eq!(pool.ended(id, Ending::Failed, now), [(ticket, expected)]);
             }
         }
-        assert_eq!(pool.rests_until(now).unwrap().since(now), REST);
+        assert_eq!(pool.rests_until(now).unwrap().since(now), rest(1));
     }
 }

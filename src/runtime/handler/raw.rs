@@ -10,6 +10,7 @@ use systole_core::vocab::Limits;
 use systole_xml::schema::Catalog;
 
 use super::thread::Thread;
+use crate::runtime::shard::restart::Rests;
 use systole_store::clock::Clock;
 
 /// A future that may move between threads.
@@ -44,9 +45,15 @@ pub trait RawListener: 'static {
 pub struct StartContext {
     pub(crate) clock: Clock,
     pub(crate) blueprint: Arc<Blueprint>,
+    pub(crate) rests: Rests,
 }
 
 impl StartContext {
+    /// Returns the rests of listeners, as operators see them.
+    pub(crate) fn rests(&self) -> Rests {
+        self.rests.clone()
+    }
+
     /// Returns the limits of the organism.
     pub fn limits(&self) -> &Limits {
         &self.blueprint.limits
@@ -87,6 +94,11 @@ impl RunContext {
     #[cfg(feature = "gateway")]
     pub(crate) fn place(&self) -> (&Blueprint, ListenerId) {
         (&self.blueprint, self.listener)
+    }
+
+    /// Returns the rests of listeners, as operators see them.
+    pub(crate) fn rests(&self) -> Rests {
+        self.thread.rests()
     }
 
     /// Notes that nobody can answer the question of this handler here: it waits, but not as work of the organism.

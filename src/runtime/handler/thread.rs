@@ -25,6 +25,7 @@ use super::calling::{Calling, CallingAll, Read};
 use super::response::{Emit, call_on, call_to};
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::handlers::HandlerKey;
+use crate::runtime::shard::restart::Rests;
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
 
@@ -202,6 +203,13 @@ impl Thread {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
             shard_context.announce_unattended(listener);
         }
+    }
+
+    /// Returns the rests of listeners, as operators see them.
+    pub(crate) fn rests(&self) -> Rests {
+        ShardContext::here(self.key.shard_context)
+            .map(|shard_context| shard_context.links.rests.clone())
+            .unwrap_or_default()
     }
 
     /// Waits until the organism ends without a journal.

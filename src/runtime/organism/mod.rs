@@ -17,7 +17,7 @@ use systole_core::core::{
     ListenerSlots, OpenThread, Party, Snapshot,
 };
 use systole_core::journal::{JournalError, JournalErrorKind};
-use systole_core::vocab::{IdKey, Partition, Partitions, Time};
+use systole_core::vocab::{IdKey, Name, Partition, Partitions, Time};
 use systole_xml::schema::Catalog;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
@@ -35,6 +35,7 @@ use crate::runtime::shard::command::{Command, links};
 use crate::runtime::shard::egress::{ClientPort, Given};
 use crate::runtime::shard::events::{EventRing, Events};
 use crate::runtime::shard::pending_acks::PendingAcks;
+use crate::runtime::shard::restart::Rest;
 use crate::runtime::shard::shared::Shared;
 use crate::runtime::shard::watchdog::Watchdog;
 use crate::runtime::start::StartError;
@@ -522,6 +523,11 @@ impl Organism {
     /// of their texts. The first thing that a reader gets is how many it missed. `None` as of [`events`](Self::events).
     pub fn events_after(&self, number: u64) -> Option<Events> {
         Some(self.events.as_ref()?.read(Some(number)))
+    }
+
+    /// The rest that a listener has now.
+    pub(crate) fn rest(&self, listener: &Name) -> Option<Rest> {
+        self.shared.links.rests.of(listener, self.shared.clock.now())
     }
 
     /// The slots of all listeners, core by core.

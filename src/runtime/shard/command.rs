@@ -19,6 +19,7 @@ use super::claim::Claim;
 use super::cores::Cores;
 use super::egress::EgressSender;
 use super::handlers::HandlerKey;
+use super::restart::Rests;
 
 /// A command to a shard.
 ///
@@ -67,6 +68,8 @@ pub(crate) struct Links {
     busy: Arc<Busy>,
     /// Has a receiver for each piece of work outside.
     outside: Arc<watch::Sender<()>>,
+    /// The rests of listeners.
+    pub(crate) rests: Rests,
     /// True once the organism ends without a journal.
     ends_unkept: Arc<watch::Sender<bool>>,
 }
@@ -74,8 +77,8 @@ pub(crate) struct Links {
 /// Makes the links of `shards` shards, and the receiving end of each.
 pub(crate) fn links(shards: u16) -> (Links, Vec<UnboundedReceiver<(CoreId, Command)>>) {
     let (senders, receivers): (Vec<_>, _) = (0..shards).map(|_| unbounded_channel()).unzip();
-    let (busy, outside, ends_unkept) = Default::default();
-    (Links { shards: senders.into(), busy, outside, ends_unkept }, receivers)
+    let (busy, outside, rests, ends_unkept) = Default::default();
+    (Links { shards: senders.into(), busy, outside, rests, ends_unkept }, receivers)
 }
 
 impl Links {

@@ -1,7 +1,7 @@
 //! The shared state of a shard.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +20,7 @@ use systole_xml::schema::Catalog;
 
 use super::command::{Command, Links};
 use super::handlers::{Handler, HandlerKey, Handlers, Place};
+use super::restart::{Rest, Restarts, given_up};
 use super::watchdog::Pulse;
 use systole_store::clock::Clock;
 
@@ -37,6 +38,8 @@ pub(crate) struct ShardContext {
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "for listeners that models speak for"))]
     pub(crate) key: IdKey,
     pub(crate) handlers: RefCell<Handlers>,
+    /// The failures in a row of listeners of this shard.
+    restarts: RefCell<BTreeMap<ListenerId, Restarts>>,
     inputs: RefCell<VecDeque<(CoreId, Input)>>,
     pump: Cell<Option<Waker>>,
     /// Number of handlers here that have not run yet.
@@ -75,6 +78,7 @@ impl ShardContext {
             catalog,
             key,
             handlers: RefCell::default(),
+            restarts: RefCell::default(),
             inputs: RefCell::default(),
             pump: Cell::default(),
             fresh: Cell::default(),
@@ -112,11 +116,19 @@ impl ShardContext {
         }
     }
 
+    /// Counts a failure of a listener of this shard. The rest behind it, or `None` if it starts again at once.
+    pub(crate) fn failed(&self, listener: ListenerId) -> Option<Duration> {
+        self.restarts.borrow_mut().entry(listener).or_default().failed()
+    }
+
     /// Reports that a listener of this shard rests for a while, or is back: its slots are kept here.
     pub(crate) fn announce_rest(&self, listener: ListenerId, rest: Option<Duration>) {
         if let Some(rest) = rest {
             let name = &self.blueprint[listener].name;
             tracing::error!(listener = %name, "a listener fails again and again: it rests for {rest:?}, and its messages wait");
+            let (since, why) =
+                (self.clock.now(), "it panics or ends again and again, and handles no message in between");
+            self.links.rests.begin(name, Rest { since, until: since.after(rest), why: why.into() });
         }
         self.tell(self.shard, Input::ListenerRests { listener, rests: rest.is_some() });
     }
@@ -220,8 +232,22 @@ impl ShardContext {
 
     /// Reports the outcome of a handler. Only the first report of each counts.
     pub(crate) fn finish(&self, key: HandlerKey, outcome: HandlerOutcome) {
-        let handler = self.handlers.borrow_mut().remove(key.origin, key.invocation);
-        let Some(handler) = handler else { return };
+        let worked =
+            matches!(outcome, HandlerOutcome::Emitted(_) | HandlerOutcome::Read(_) | HandlerOutcome::Failed(_));
+        let ended = self.end(key, outcome).filter(|_| worked);
+        if let Some(listener) = ended {
+            self.restarts.borrow_mut().get_mut(&listener).into_iter().for_each(Restarts::worked);
+        }
+    }
+
+    /// Ends a handler whose listener could not be made.
+    pub(crate) fn give_up(&self, key: HandlerKey) {
+        self.end(key, given_up());
+    }
+
+    /// Takes a handler out, and tells its core. The listener, unless it was out already.
+    fn end(&self, key: HandlerKey, outcome: HandlerOutcome) -> Option<ListenerId> {
+        let handler = self.handlers.borrow_mut().remove(key.origin, key.invocation)?;
         if handler.fresh {
             self.one_less_fresh();
         }
@@ -230,6 +256,7 @@ impl ShardContext {
         } else {
             self.links.send(key.origin, Command::Finished { invocation: key.invocation, outcome });
         }
+        Some(handler.listener)
     }
 
     /// Reports, after a poll that ended pending, that a handler waits for calls.

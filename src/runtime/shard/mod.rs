@@ -14,6 +14,7 @@ pub(super) mod endings;
 pub(super) mod events;
 pub(super) mod handlers;
 pub(super) mod pending_acks;
+pub(super) mod restart;
 pub(super) mod shared;
 pub(super) mod spin;
 pub(super) mod watchdog;

@@ -223,3 +223,22 @@ fn the_socket_is_for_its_owner_alone_and_goes_with_the_organism() {
     assert_eq!(refused.status.code(), Some(2));
     has(&String::from_utf8_lossy(&refused.stderr), &["no running organism serves operators"]);
 }
+
+#[test]
+fn a_listener_that_rests_is_shown_with_the_cause() {
+    let desk = Desk::new("rests");
+    let organism = ORGANISM.replace(
+        "command: [sh, -c, \"while [ ! -e go ]; do sleep 0.01; done; echo '<say xmlns=\\\"urn:t\\\">done</say>'\"]",
+        "worker: [sh, -c, \"echo no model >&2; exit 3\"]",
+    );
+    assert!(organism.contains("worker:"));
+    fs::write(desk.folder.join("organism.yaml"), organism).unwrap();
+    let (mut child, _) = desk.start();
+    child.stdin.as_mut().unwrap().write_all(b"<say xmlns='urn:t'>x</say>\n").unwrap();
+    let rest = until("a rest", || desk.top()["listeners"][0]["rests"].as_object().cloned());
+    assert!(rest["why"].as_str().unwrap().ends_with("exited with status 3: no model"), "{rest:?}");
+    assert!(rest["since"].as_str() < rest["until"].as_str(), "{rest:?}");
+    until("a rest in the table", || desk.done(&["top"]).contains(": no model").then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

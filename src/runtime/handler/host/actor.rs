@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use actix::dev::ContextFut;
 use actix::{Actor, AsyncContext, Context};
@@ -18,12 +19,12 @@ use tokio::task::AbortHandle;
 use super::Host;
 use super::actor_futures::ActorFutures;
 use super::feed::Feed;
-use super::restart::{REST, Restarts, Verdict, given_up};
 use crate::runtime::handler::kind::ActorRoute;
 use crate::runtime::handler::raw::LocalBoxFuture;
 use crate::runtime::handler::response::Response;
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::handlers::HandlerKey;
+use crate::runtime::shard::restart::LONGEST_REST;
 
 /// The host of an actix actor.
 ///
@@ -124,21 +125,22 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
     }
 
     async fn live(self: Rc<Self>) {
-        let (mut restarts, mut rested) = (Restarts::default(), None);
+        let mut rested = None;
         loop {
-            let end = self.one_life().await;
-            if end == End::Failed && restarts.failed(self.shard_context.clock.now()) == Verdict::Rest {
-                // Without a life since the rest before, those that waited then are given up.
-                if rested.replace(self.life.get()) == Some(self.life.get()) {
-                    for job in self.queue.take() {
-                        self.shard_context.finish(job.key, given_up());
-                        discard(job.message);
-                    }
-                }
-                self.set_rests(true);
-                tokio::time::sleep(REST).await;
-                self.set_rests(false);
+            if self.one_life().await != End::Failed {
+                continue;
             }
+            let Some(rest) = self.shard_context.failed(self.listener) else { continue };
+            // Without a life since the longest rest, those that waited then are given up.
+            if rested.replace((self.life.get(), rest)) == Some((self.life.get(), LONGEST_REST)) {
+                for job in self.queue.take() {
+                    discard(job.message);
+                    self.shard_context.give_up(job.key);
+                }
+            }
+            self.set_rests(Some(rest));
+            tokio::time::sleep(rest).await;
+            self.set_rests(None);
         }
     }
 
@@ -198,10 +200,10 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
     }
 
     /// Lets the listener rest, or ends its rest. The time of queued handlers stands still meanwhile.
-    fn set_rests(&self, rests: bool) {
-        self.rests.set(rests);
-        self.shard_context.announce_rest(self.listener, rests.then_some(REST));
-        self.queue.borrow().iter().for_each(|job| self.shard_context.stall(job.key, rests));
+    fn set_rests(&self, rest: Option<Duration>) {
+        self.rests.set(rest.is_some());
+        self.shard_context.announce_rest(self.listener, rest);
+        self.queue.borrow().iter().for_each(|job| self.shard_context.stall(job.key, rest.is_some()));
     }
 }
 

@@ -9,7 +9,6 @@ mod blocking;
 mod detached;
 mod feed;
 mod raw;
-mod restart;
 mod supervised;
 
 pub(crate) use actor::ActorHost;

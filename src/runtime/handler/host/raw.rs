@@ -36,8 +36,12 @@ impl RawHost {
     /// Makes the listener now, not with its first message, and lets it prepare.
     pub(crate) fn prepare(&self) {
         let Some(instance) = self.supervised.instance() else { return };
-        let (clock, blueprint) = (self.shard_context.clock.clone(), self.shard_context.blueprint.clone());
-        if self.shard_context.run(self.listener, || instance.prepare(StartContext { clock, blueprint })).is_err() {
+        let context = StartContext {
+            clock: self.shard_context.clock.clone(),
+            blueprint: self.shard_context.blueprint.clone(),
+            rests: self.shard_context.links.rests.clone(),
+        };
+        if self.shard_context.run(self.listener, || instance.prepare(context)).is_err() {
             self.supervised.failed();
         }
     }

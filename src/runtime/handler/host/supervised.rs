@@ -4,14 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::Duration;
 
 use systole_core::core::catch_panic::discard;
 use systole_core::core::{ListenerId, Message};
 
 use super::Host;
-use super::restart::{REST, Restarts, Verdict, given_up};
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::handlers::HandlerKey;
+use crate::runtime::shard::restart::LONGEST_REST;
 
 /// The instance of a listener whose handlers run apart from it: its factory makes it when it is needed, and again after
 /// a panic.
@@ -20,7 +21,6 @@ pub(super) struct Supervised<T> {
     listener: ListenerId,
     factory: Arc<dyn Fn() -> T + Send + Sync>,
     instance: RefCell<Option<T>>,
-    restarts: RefCell<Restarts>,
     rests: Cell<bool>,
     /// The host, which starts handlers that have waited.
     host: Weak<dyn Host>,
@@ -40,7 +40,6 @@ impl<T: Clone + 'static> Supervised<T> {
             listener,
             factory,
             instance: RefCell::default(),
-            restarts: RefCell::default(),
             rests: Cell::new(false),
             host,
             waiting: RefCell::default(),
@@ -62,34 +61,40 @@ impl<T: Clone + 'static> Supervised<T> {
         None
     }
 
-    /// Drops the instance after a failure; the listener rests after too many.
+    /// Drops the instance after a failure; the listener rests after too many in a row.
     pub(super) fn failed(self: &Rc<Self>) {
         discard(self.instance.take());
-        if !self.rests.get() && self.restarts.borrow_mut().failed(self.shard_context.clock.now()) == Verdict::Rest {
-            self.rests.set(true);
-            self.shard_context.announce_rest(self.listener, Some(REST));
-            let supervised = Rc::downgrade(self);
-            tokio::task::spawn_local(async move {
-                tokio::time::sleep(REST).await;
-                if let Some(supervised) = supervised.upgrade() {
-                    supervised.is_back();
-                }
-            });
+        if self.rests.get() {
+            return;
         }
+        let Some(rest) = self.shard_context.failed(self.listener) else { return };
+        self.rests.set(true);
+        self.shard_context.announce_rest(self.listener, Some(rest));
+        let supervised = Rc::downgrade(self);
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(rest).await;
+            if let Some(supervised) = supervised.upgrade() {
+                supervised.is_back(rest);
+            }
+        });
     }
 
-    /// Ends the rest: handlers that have waited start, or are given up if the factory fails as before.
-    fn is_back(self: &Rc<Self>) {
+    /// Ends the rest: handlers that have waited start. If the factory fails as before, they wait on, and behind the longest
+    /// rest they are given up.
+    fn is_back(self: &Rc<Self>, rest: Duration) {
         self.rests.set(false);
         self.shard_context.announce_rest(self.listener, None);
-        let waiting = self.waiting.take();
         let host = self.host.upgrade().filter(|_| self.instance().is_some());
+        if host.is_none() && rest < LONGEST_REST {
+            return;
+        }
+        let waiting = self.waiting.take();
         for (key, message) in waiting {
             self.shard_context.stall(key, false);
             match &host {
                 Some(host) => host.clone().start(key, message),
                 None => {
-                    self.shard_context.finish(key, given_up());
+                    self.shard_context.give_up(key);
                     discard(message);
                 }
             }

@@ -10,9 +10,9 @@ use systole_core::vocab::{Fault, FaultCode};
 
 use super::{Bench, HERE, Seen, counted, obey, test};
 use crate::runtime::handler::delivery::Delivery;
-use crate::runtime::handler::host::restart::REST;
 use crate::runtime::handler::response::{Response, none};
 use crate::runtime::handler::result::AtomicResponse;
+use crate::runtime::shard::restart::{LONGEST_REST, rest};
 
 struct Detaching;
 impl Actor for Detaching {
@@ -272,25 +272,33 @@ fn messages_of_a_listener_that_rests_wait_and_only_those_that_are_cancelled_end(
         bench.abort(cancelled);
         bench.send("now");
         assert_eq!(bench.settle().await, [Seen::Stalled(2, true), Seen::Aborted(2), Seen::Stalled(3, true)]);
-        tokio::time::sleep(REST).await;
+        tokio::time::sleep(rest(1)).await;
         let back = [Seen::Rests(false), Seen::Stalled(1, false), Seen::Stalled(3, false)];
         assert_eq!(bench.reports(5).await, [&back[..], &[Seen::Said(1), Seen::Said(3)]].concat());
     });
 }
 
 #[test]
-fn a_message_that_has_waited_is_given_up_if_the_factory_still_fails() {
+fn a_message_that_has_waited_is_given_up_if_the_factory_still_fails_behind_the_longest_rest() {
     test(async || {
         let (made, factory) = failing(&[]);
         let mut bench = Bench::of(factory);
         tokio::time::pause();
         bench.send("now");
         assert_eq!(bench.reports(2).await, [Seen::Rests(true), Seen::Stalled(0, true)]);
-        tokio::time::sleep(REST).await;
+        let mut rests = 1;
+        while rest(rests) < LONGEST_REST {
+            tokio::time::sleep(rest(rests)).await;
+            let seen = bench.reports(4).await;
+            let again = [Seen::Rests(false), Seen::Stalled(0, false), Seen::Rests(true), Seen::Stalled(0, true)];
+            assert_eq!(seen, again, "behind rest {rests}");
+            rests += 1;
+        }
+        tokio::time::sleep(LONGEST_REST).await;
         let seen = bench.reports(4).await;
         assert!(matches!(&seen[2], Seen::Failed(0, why) if why.contains("its factory panicked")), "{seen:?}");
-        assert_eq!(seen[3], Seen::Rests(true));
-        assert_eq!(made.load(Ordering::Relaxed), 12);
+        assert_eq!(seen[3], Seen::Rests(true), "the failures of the listener are not forgotten");
+        assert_eq!(made.load(Ordering::Relaxed), 6 + rests as usize, "one attempt behind each rest");
     });
 }
 
