@@ -220,13 +220,11 @@ impl ConfiguredBuilder {
         let organism = Arc::new(self.organism.start()?);
         #[cfg(not(feature = "gateway"))]
         let _ = local;
-        #[cfg(feature = "gateway")]
-        let mailboxes = self.gateway.as_ref().map(|gateway| gateway.mailboxes().clone());
         Ok(ConfiguredOrganism {
             // An organism without its socket is one that can't be operated from another terminal, and no worse.
             #[cfg(feature = "gateway")]
             operators: self.journal.and_then(|journal| {
-                let socket = OperatorSocket::serve(&journal, &organism, mailboxes);
+                let socket = OperatorSocket::serve(&journal, &organism);
                 socket.inspect_err(|error| tracing::warn!(%error, "no socket for operators")).ok()
             }),
             #[cfg(feature = "gateway")]

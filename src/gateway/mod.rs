@@ -159,7 +159,7 @@ impl Gateway {
     /// Lets the mailboxes live in the journal of the organism.
     #[must_use]
     pub fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
-        builder.recoverable(self.mailboxes.recoverable())
+        builder.recoverable(self.mailboxes.recoverable()).pauses(Arc::new(self.mailboxes.clone()))
     }
 
     /// Sets the delegate that gives the notices of responses, instead of the one that reads the mailboxes of clients.

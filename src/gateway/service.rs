@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use systole_core::core::{Attachment, ReadAnswer};
+use systole_core::core::{Attachment, OperationError, ReadAnswer};
 use systole_core::journal::{JournalError, Number, Op, Recovered};
 use systole_core::mailbox::{
     DeliveryMode, End, MailboxChange, MailboxInput, MailboxLimits, Mailboxes, Refused, Settlement,
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::recovered_mail::RecoveredMail;
 pub(super) use crate::runtime::Ending;
-use crate::runtime::{Following, JournalAppender, Recoverable};
+use crate::runtime::{BoxFuture, Following, JournalAppender, Pauses, Recoverable};
 use crate::settings::Mode;
 use systole_store::clock::Clock;
 
@@ -147,12 +147,20 @@ impl MailboxService {
 
     /// Waits for news, until a time or the end of the organism; true if there were any.
     pub(super) async fn await_news(&self, news: impl Future<Output = ()>, until: Instant) -> bool {
-        let mut stopping = self.0.stopping.subscribe();
         tokio::select! {
             biased;
             () = news => true,
-            _ = stopping.wait_for(|stopping| *stopping) => false,
+            () = self.stopping() => false,
             () = tokio::time::sleep_until(until) => false,
+        }
+    }
+
+    /// Waits until the end of the organism is announced.
+    pub(super) fn stopping(&self) -> impl Future<Output = ()> + use<> {
+        let mut stopping = self.0.stopping.subscribe();
+        async move {
+            // Without a sender it is over, too.
+            let _ = stopping.wait_for(|stopping| *stopping).await;
         }
     }
 
@@ -276,6 +284,24 @@ impl MailboxService {
     /// Mailbox and thread of a message that the machine still knows.
     pub(super) fn place_of(&self, id: MessageId) -> Option<(Name, ThreadId)> {
         self.look(|machine| machine.place_of(id).map(|(name, thread)| (name.clone(), thread)))
+    }
+}
+
+impl Pauses for MailboxService {
+    fn pause(&self, listener: &Name, pause: bool) -> Option<BoxFuture<'static, Result<(), OperationError>>> {
+        self.mode(listener)?;
+        let name = listener.clone();
+        let input = if pause { MailboxInput::Pause { name } } else { MailboxInput::Resume { name } };
+        let acted = self.act(input);
+        Some(Box::pin(async move {
+            // The mailbox is there, so nothing but an end refuses it.
+            let mut acted = acted.map_err(|_| OperationError::Closed)?;
+            acted.durable().await.map_err(|Ending| OperationError::Closed)
+        }))
+    }
+
+    fn paused_since(&self, listener: &Name) -> Option<Time> {
+        self.look(|machine| machine.paused_since(listener))
     }
 }
 

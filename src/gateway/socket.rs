@@ -4,6 +4,7 @@
 //! than its owner or root is refused. It is there as long as its organism runs, whether that has a gateway or not.
 
 use std::fs;
+use std::future::pending;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -25,7 +26,6 @@ use systole_core::vocab::Name;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 
-use super::MailboxService;
 use super::http::admin::{Look, asked, asked_client, perform};
 use super::http::parse_json;
 use super::problem::Problem;
@@ -65,13 +65,13 @@ impl OperatorSocket {
     ///
     /// # Errors
     /// The system's error if the socket can't be made; a path of more than 107 bytes can't be one.
-    pub fn serve(journal: &Path, organism: &Arc<Organism>, mailboxes: Option<MailboxService>) -> io::Result<Self> {
+    pub fn serve(journal: &Path, organism: &Arc<Organism>) -> io::Result<Self> {
         let path = socket_path(journal);
         let listener = open(&path)?;
         let file = identity(&path);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (end, mut ended) = watch::channel(false);
-        let router = router(Operated { organism: organism.clone(), mailboxes });
+        let router = router(organism.clone());
         let thread = std::thread::Builder::new().name("operators".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let listener = match UnixListener::from_std(listener) {
@@ -154,13 +154,7 @@ async fn accept(listener: UnixListener, router: Router) {
     }
 }
 
-#[derive(Clone)]
-struct Operated {
-    organism: Arc<Organism>,
-    mailboxes: Option<MailboxService>,
-}
-
-fn router(operated: Operated) -> Router {
+fn router(organism: Arc<Organism>) -> Router {
     Router::new()
         .route("/v1/admin/acts", post(act))
         .route("/v1/admin/ask", post(ask))
@@ -172,33 +166,33 @@ fn router(operated: Operated) -> Router {
         .route("/v1/admin/listeners", get(|s, r| looks_at(s, Look::Listeners, r)))
         .route("/v1/admin/events", get(|s, r| looks_at(s, Look::Events, r)))
         .fallback(|| async { Problem::not_found("there is no such path: see docs/operate.md") })
-        .with_state(operated)
+        .with_state(organism)
 }
 
-async fn looks_at(State(operated): State<Operated>, at: Look, request: Request) -> Result<Response, Problem> {
-    at.at(&request)?.look(&operated.organism, operated.mailboxes.as_ref(), operator()).await
+async fn looks_at(State(organism): State<Arc<Organism>>, at: Look, request: Request) -> Result<Response, Problem> {
+    at.at(&request)?.look(&organism, operator(), pending()).await
 }
 
 async fn look_of(
-    operated: State<Operated>,
+    organism: State<Arc<Organism>>,
     of: fn(String) -> Look,
     UrlPath(id): UrlPath<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    looks_at(operated, of(id), request).await
+    looks_at(organism, of(id), request).await
 }
 
-async fn act(State(operated): State<Operated>, request: Request) -> Result<Response, Problem> {
+async fn act(State(organism): State<Arc<Organism>>, request: Request) -> Result<Response, Problem> {
     let body = read(request.into_body(), ACT).await.map_err(|error| Problem::bad_request(error.to_string()))?;
     let act: Act = parse_json(&body).map_err(|error| Problem::bad_request(error.to_string()))?;
-    perform(&operated.organism.operations(operator()), operated.mailboxes.as_ref(), &act).await
+    perform(&organism.operations(operator()), &act).await
 }
 
-async fn ask(State(operated): State<Operated>, request: Request) -> Result<Response, Problem> {
+async fn ask(State(organism): State<Arc<Organism>>, request: Request) -> Result<Response, Problem> {
     let client = asked_client(&request)?;
-    let most = operated.organism.blueprint().limits.xml.message_bytes;
+    let most = organism.blueprint().limits.xml.message_bytes;
     let body = read(request.into_body(), most).await.map_err(|error| Problem::bad_request(error.to_string()))?;
-    asked(&operated.organism.operations(operator()), &client, body).await
+    asked(&organism.operations(operator()), &client, body).await
 }
 
 /// The name of an operator at the socket in the events of its acts.

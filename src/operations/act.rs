@@ -413,6 +413,10 @@ impl Operations<'_> {
         let Some(Party::Listener(id)) = shared.blueprint.party(listener) else {
             return Err(ActError::NoListener { name: listener.to_owned() });
         };
+        #[cfg(feature = "gateway")]
+        if let Some(paused) = self.organism.pause_elsewhere(&shared.blueprint[id].name, pause) {
+            return Ok(paused.await?);
+        }
         let operation = || match pause {
             true => Operation::Pause { listener: id },
             false => Operation::Resume { listener: id },
@@ -455,13 +459,6 @@ impl Operations<'_> {
             outcomes.push(Outcome::of(id.clone(), Some(DeadLetterError::Unknown.to_string())));
         }
         Ok(outcomes)
-    }
-
-    /// Tells of an act that another machine has done.
-    #[cfg(feature = "gateway")]
-    pub(crate) fn done(&self, act: &'static str, of: String) -> Outcome {
-        let error = self.told(act, &of, Ok(())).err().map(|error| error.to_string());
-        Outcome::of(of, error)
     }
 
     /// Tells of an act in the events and in the log, and returns its result.

@@ -478,7 +478,7 @@ impl Operations<'_> {
                     until: rest.until.to_string(),
                     why: rest.why.to_string(),
                 }),
-                paused: slots.paused.map(|since| since.to_string()),
+                paused: self.organism.paused_since(&slots, &contract.name).map(|since| since.to_string()),
             });
             // A listener without state has slots in each core.
             record.concurrency = record.concurrency.saturating_add(contract.concurrency);

@@ -9,8 +9,8 @@ mod look;
 
 pub use act::{Act, ActError, Letters, Outcome};
 pub use look::{
-    ConversationRecord, LetterRecord, ListenerRecord, LookError, MessageKind, MessageRecord, Page, RestRecord, ThreadRecord,
-    Wanted,
+    ConversationRecord, LetterRecord, ListenerRecord, LookError, MessageKind, MessageRecord, Page, RestRecord,
+    ThreadRecord, Wanted,
 };
 
 use systole_core::vocab::{Name, ThreadId};

@@ -47,6 +47,8 @@ pub use handler::thread::{IntoRequest, Thread};
 pub use organism::builder::OrganismBuilder;
 pub use organism::drain::Drained;
 pub(crate) use organism::part::Part;
+#[cfg(feature = "gateway")]
+pub(crate) use organism::part::Pauses;
 pub use organism::serve::ServeError;
 pub use organism::{NoSuchClient, Organism};
 pub use shard::breakdown::Breakdown;

@@ -35,20 +35,55 @@ fn an_admin_cancels_a_conversation_and_its_sender_learns_it() {
 #[test]
 fn a_paused_listener_gets_no_messages_until_it_is_resumed() {
     let site = Site::new();
+    let waited = site.ask(1);
     act(&site, &json!({ "act": "pause", "listener": "worker" }));
     let listed = items(&site, "/v1/admin/listeners");
     let worker = listed.iter().find(|listener| listener["listener"] == "worker").unwrap();
     assert!(worker["paused"].is_string(), "{worker}");
-    let sent = site.ask(1);
-    assert!(site.lease("{}").is_empty());
+    let sent = site.ask(2);
+    assert!(site.lease("{}").is_empty(), "neither what waited before the pause nor what came later");
     // It stays so over a restart.
     let site = site.killed();
     assert!(site.lease("{}").is_empty());
     assert_eq!(act(&site, &json!({ "act": "resume", "listener": "worker" })), json!([{ "of": "worker" }]));
-    let leased = site.lease("{}");
-    site.post("worker", &format!("/v1/messages/{}/reply", text(&leased[0]["id"])), None, &answer("one")).is(202);
+    let leased = site.lease(r#"{"max":2}"#);
+    for message in &leased {
+        site.post("worker", &format!("/v1/messages/{}/reply", text(&message["id"])), None, &answer("one")).is(202);
+    }
     site.kit().settle();
-    assert_eq!(text(&site.sent(&sent)["state"]), "answered");
+    assert_eq!([&waited, &sent].map(|sent| text(&site.sent(sent)["state"])), ["answered", "answered"]);
+}
+
+#[test]
+fn each_entrance_pauses_the_mailbox_of_a_listener() {
+    let site = Site::new();
+    site.ask(1);
+    let paused = |site: &Site| {
+        let listed = items(site, "/v1/admin/listeners");
+        listed.iter().any(|listener| listener["listener"] == "worker" && listener["paused"].is_string())
+    };
+    let set = |entrance: &str, verb: &str| match entrance {
+        "library" => {
+            let organism = site.kit().organism();
+            let operations = organism.operations(systole_core::vocab::Name::system());
+            site.kit().block_on(async {
+                match verb {
+                    "pause" => operations.pause("worker").await.unwrap(),
+                    _ => operations.resume("worker").await.unwrap(),
+                }
+            });
+        }
+        "acts" => drop(act(&site, &json!({ "act": verb, "listener": "worker" }))),
+        _ => drop(site.post("boss", &format!("/v1/listeners/worker/{verb}"), None, "").is(200)),
+    };
+    const ENTRANCES: [&str; 3] = ["library", "acts", "presence"];
+    for (pause, resume) in ENTRANCES.into_iter().flat_map(|pause| ENTRANCES.map(|resume| (pause, resume))) {
+        set(pause, "pause");
+        assert!(paused(&site) && site.lease("{}").is_empty(), "{pause}");
+        set(resume, "resume");
+        assert!(!paused(&site), "{pause}, {resume}");
+    }
+    assert_eq!(site.lease("{}").len(), 1);
 }
 
 #[test]

@@ -10,22 +10,20 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use systole_core::core::Event;
-use systole_core::mailbox::MailboxInput;
 use systole_core::vocab::{MessageId, Name, ThreadId};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
 use super::call::{Call, schema};
 use super::caller::Caller;
 use super::request::{LIMIT, Query, body, json};
 use super::{AppState, view};
+use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
-use crate::gateway::{MailboxService, PrincipalKind};
 use crate::operations::{
     Act, ActError, ConversationRecord, LetterRecord, ListenerRecord, LookError, MessageRecord, Operations, Outcome,
     Page, ThreadRecord, Wanted,
 };
 use crate::runtime::{Events, Observed, Organism};
-use crate::settings::Mode;
 
 pub(super) fn calls() -> [Call; 9] {
     let page = |call: Call| {
@@ -117,30 +115,11 @@ async fn act(State(app): State<Arc<AppState>>, caller: Caller, request: Request)
     Query::of(&request, &[])?;
     let by = admin(&caller)?;
     let act: Act = json(&app, request).await?;
-    perform(&app.organism.operations(by), Some(&app.mailboxes), &act).await
+    perform(&app.organism.operations(by), &act).await
 }
 
 /// Does an act.
-pub(in crate::gateway) async fn perform(
-    operations: &Operations<'_>,
-    mailboxes: Option<&MailboxService>,
-    act: &Act,
-) -> Result<Response, Problem> {
-    if let Act::Pause { listener } | Act::Resume { listener } = act
-        && let Ok(name) = Name::parse(listener)
-        && let Some(mailboxes) = mailboxes.filter(|mailboxes| mailboxes.mode(&name).is_some())
-    {
-        let input = match act {
-            Act::Pause { .. } => MailboxInput::Pause { name: name.clone() },
-            _ => MailboxInput::Resume { name: name.clone() },
-        };
-        mailboxes.act(input)?.durable().await?;
-        // Messages that are pushed wait in the mailbox; others must not come there, where an agent could lease them.
-        if let (Act::Pause { .. }, Some(Mode::Push(_))) = (act, mailboxes.mode(&name)) {
-            let outcomes = vec![operations.done(act.name(), listener.clone())];
-            return Ok(view::document(StatusCode::OK, &Acted { outcomes }));
-        }
-    }
+pub(in crate::gateway) async fn perform(operations: &Operations<'_>, act: &Act) -> Result<Response, Problem> {
     let outcomes = operations.act(act).await?;
     Ok(view::document(StatusCode::OK, &Acted { outcomes }))
 }
@@ -212,7 +191,7 @@ async fn conversations(
     request: Request,
 ) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    Look::Conversations.at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+    Look::Conversations.at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
 }
 
 /// `GET /v1/admin/conversations/{id}/threads`
@@ -223,7 +202,7 @@ async fn threads(
     request: Request,
 ) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    Look::Threads(id).at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+    Look::Threads(id).at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
 }
 
 /// `GET /v1/admin/threads/{id}/messages`
@@ -234,7 +213,7 @@ async fn messages(
     request: Request,
 ) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    Look::Messages(id).at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+    Look::Messages(id).at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
 }
 
 /// `GET /v1/admin/messages/{id}`
@@ -245,25 +224,25 @@ async fn message(
     request: Request,
 ) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    Look::Message(id).at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+    Look::Message(id).at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
 }
 
 /// `GET /v1/admin/dead-letters`
 async fn dead_letters(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    Look::DeadLetters.at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+    Look::DeadLetters.at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
 }
 
 /// `GET /v1/admin/listeners`
 async fn listeners(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    Look::Listeners.at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+    Look::Listeners.at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
 }
 
 /// `GET /v1/admin/events`
 async fn events(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    Look::Events.at(&request)?.look(&app.organism, Some(&app.mailboxes), by).await
+    Look::Events.at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
 }
 
 /// A look, and the records that are wanted.
@@ -316,11 +295,12 @@ impl Look {
 }
 
 impl Glance {
+    /// Looks. A look that waits for events ends with `stopping`.
     pub(in crate::gateway) async fn look(
         self,
         organism: &Organism,
-        mailboxes: Option<&MailboxService>,
         by: Name,
+        stopping: impl Future<Output = ()>,
     ) -> Result<Response, Problem> {
         let Self { at, wanted, most, after, run, wait } = self;
         let operations = organism.operations(by);
@@ -340,15 +320,7 @@ impl Glance {
                 view::document(StatusCode::OK, &Page { items: operations.message(id).await?, next: None })
             }
             Look::DeadLetters => view::document(StatusCode::OK, &operations.dead_letters(&wanted).await),
-            Look::Listeners => {
-                let mut page = operations.listeners(&wanted).await;
-                for record in &mut page.items {
-                    let since = |name: Name| mailboxes?.look(|machine| machine.paused_since(&name));
-                    let since = Name::parse(&record.listener).ok().and_then(since);
-                    record.paused = record.paused.take().or_else(|| since.map(|since| since.to_string()));
-                }
-                view::document(StatusCode::OK, &page)
-            }
+            Look::Listeners => view::document(StatusCode::OK, &operations.listeners(&wanted).await),
             Look::Events => {
                 let until = Instant::now() + wait;
                 let off = || Problem::not_found("this organism makes no events");
@@ -356,7 +328,7 @@ impl Glance {
                 // What an earlier start numbered tells nothing here.
                 let after = if run.is_none_or(|run| run == u64::from(epoch)) { after } else { 0 };
                 let events = organism.events_after(after).ok_or_else(off)?;
-                view::document(StatusCode::OK, &seen(epoch, events, most, until).await)
+                view::document(StatusCode::OK, &seen(epoch, events, most, until, stopping).await)
             }
         })
     }
@@ -402,11 +374,16 @@ struct Seen {
     missed: u64,
 }
 
-async fn seen(run: u32, mut events: Events, most: usize, until: Instant) -> Seen {
+async fn seen(run: u32, mut events: Events, most: usize, until: Instant, stopping: impl Future<Output = ()>) -> Seen {
     let mut seen = Seen { run, events: Vec::new(), missed: 0 };
     let mut next = events.try_next();
     if next.is_none() {
-        next = timeout_at(until, events.next()).await.ok().flatten();
+        next = tokio::select! {
+            biased;
+            next = events.next() => next,
+            () = stopping => None,
+            () = sleep_until(until) => None,
+        };
     }
     while let Some(observed) = next {
         match observed {

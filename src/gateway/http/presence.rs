@@ -60,7 +60,7 @@ async fn set(app: &AppState, caller: &Caller, name: &str, request: Request, paus
     let listener = name.to_string();
     let act = if paused { Act::Pause { listener } } else { Act::Resume { listener } };
     let by = caller.0.name.clone();
-    perform(&app.organism.operations(by), Some(&app.mailboxes), &act).await?;
+    perform(&app.organism.operations(by), &act).await?;
     Ok(state(app, &name))
 }
 

@@ -14,6 +14,8 @@ use systole_core::vocab::{Budget, Limits, Name, Partition, QName};
 use systole_xml::schema::{Catalog, DecodeFn, Payload, PayloadSchema};
 
 use super::Organism;
+#[cfg(feature = "gateway")]
+use super::part::Pauses;
 use super::part::{Part, Parts};
 use crate::journal::LogFull;
 use crate::journal::{Durability, JournalOptions, Retention, Room, SqliteJournal};
@@ -49,6 +51,8 @@ pub struct OrganismBuilder {
     log_levels: Option<LogLevels>,
     parts: Parts,
     recoverables: Vec<Arc<dyn Recoverable>>,
+    #[cfg(feature = "gateway")]
+    pauses: Vec<Arc<dyn Pauses>>,
     words: Words,
 }
 
@@ -117,6 +121,8 @@ pub(crate) struct OrganismSpec {
     pub(crate) parts: Parts,
     pub(crate) recoverables: Vec<Arc<dyn Recoverable>>,
     pub(crate) log_levels: Option<LogLevels>,
+    #[cfg(feature = "gateway")]
+    pub(crate) pauses: Vec<Arc<dyn Pauses>>,
     pub(crate) warnings: Vec<BlueprintProblem>,
 }
 
@@ -136,6 +142,8 @@ impl OrganismBuilder {
             log_levels: None,
             parts: Parts::default(),
             recoverables: Vec::new(),
+            #[cfg(feature = "gateway")]
+            pauses: Vec::new(),
             words: Words::default(),
         }
     }
@@ -454,6 +462,13 @@ impl OrganismBuilder {
         self
     }
 
+    /// Adds mailboxes of listeners elsewhere, which are paused in place of the slots of their listeners.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn pauses(mut self, pauses: Arc<dyn Pauses>) -> Self {
+        self.pauses.push(pauses);
+        self
+    }
+
     /// Subscribes to all events from the start on. Without a call of this, no events are made.
     pub fn events(&mut self) -> Events {
         self.events.get_or_insert_default().read(Some(0))
@@ -514,6 +529,8 @@ impl OrganismBuilder {
             parts: self.parts,
             recoverables: self.recoverables,
             log_levels: self.log_levels,
+            #[cfg(feature = "gateway")]
+            pauses: self.pauses,
             warnings,
         })
     }

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+#[cfg(feature = "gateway")]
+use systole_core::core::OperationError;
 use systole_core::core::{
     Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, Directory, Event, Exit, Gauge, Input,
     ListenerSlots, OpenThread, Party, Snapshot,
@@ -25,6 +27,8 @@ use tokio::sync::{mpsc, watch};
 use crate::journal::{JournalFeeder, JournalQuery, Logs, Room, StoreError};
 use crate::process::ending;
 use crate::runtime::client::{Client, SendError};
+#[cfg(feature = "gateway")]
+use crate::runtime::handler::raw::BoxFuture;
 use crate::runtime::pump::spec::ShardSpec;
 use crate::runtime::shard::breakdown::Breakdown;
 #[cfg(feature = "gateway")]
@@ -44,6 +48,8 @@ use crate::runtime::write::handle::{JournalHandle, JournalKeeper};
 use builder::{LogLevels, Opened, OrganismBuilder, OrganismSpec};
 use drain::{Drained, drain};
 use handover::Handover;
+#[cfg(feature = "gateway")]
+use part::Pauses;
 use part::{Part, Parts};
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
@@ -60,6 +66,8 @@ const UNDO: Duration = Duration::from_secs(1);
 pub struct Organism {
     pub(crate) shared: Arc<Shared>,
     parts: Parts,
+    #[cfg(feature = "gateway")]
+    pauses: Vec<Arc<dyn Pauses>>,
     warnings: Vec<BlueprintProblem>,
     events: Option<Arc<EventRing>>,
     /// The number of the start in the life of the journal; 0 without one.
@@ -158,6 +166,8 @@ impl Organism {
             parts,
             recoverables,
             log_levels,
+            #[cfg(feature = "gateway")]
+            pauses,
         } = plan;
         let journal = journal.map(|keep| keep.open(&blueprint.organism, &entropy)).transpose()?;
         journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
@@ -245,6 +255,8 @@ impl Organism {
             handover,
             shared,
             parts,
+            #[cfg(feature = "gateway")]
+            pauses,
             warnings,
             events,
             epoch,
@@ -528,6 +540,25 @@ impl Organism {
     /// The rest that a listener has now.
     pub(crate) fn rest(&self, listener: &Name) -> Option<Rest> {
         self.shared.links.rests.of(listener, self.shared.clock.now())
+    }
+
+    /// The time since which a listener is paused: its slots, or its mailbox.
+    pub(crate) fn paused_since(&self, slots: &ListenerSlots, listener: &Name) -> Option<Time> {
+        #[cfg(feature = "gateway")]
+        let elsewhere = self.pauses.iter().find_map(|pauses| pauses.paused_since(listener));
+        #[cfg(not(feature = "gateway"))]
+        let (elsewhere, _) = (None, listener);
+        slots.paused.or(elsewhere)
+    }
+
+    /// Pauses or resumes the mailbox of a listener elsewhere; `None` if the listener has none.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn pause_elsewhere(
+        &self,
+        listener: &Name,
+        pause: bool,
+    ) -> Option<BoxFuture<'static, Result<(), OperationError>>> {
+        self.pauses.iter().find_map(|pauses| pauses.pause(listener, pause))
     }
 
     /// The slots of all listeners, core by core.

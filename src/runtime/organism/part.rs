@@ -4,8 +4,14 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+#[cfg(feature = "gateway")]
+use systole_core::core::OperationError;
 use systole_core::vocab::Name;
+#[cfg(feature = "gateway")]
+use systole_core::vocab::Time;
 
+#[cfg(feature = "gateway")]
+use crate::runtime::handler::raw::BoxFuture;
 use crate::runtime::start::StartRefusal;
 use crate::runtime::write::appender::Recoverable;
 
@@ -21,6 +27,16 @@ pub(crate) trait Part: Any + Send + Sync {
 
     /// Lets it live in memory, as the organism has no journal.
     fn live_in_memory(&self);
+}
+
+/// Mailboxes of listeners elsewhere, which are paused in place of the slots of their listeners: messages come there, and wait.
+#[cfg(feature = "gateway")]
+pub(crate) trait Pauses: Send + Sync {
+    /// Pauses a listener or resumes it; `None` if it has no mailbox here. It is done, and durable, when the future ends.
+    fn pause(&self, listener: &Name, pause: bool) -> Option<BoxFuture<'static, Result<(), OperationError>>>;
+
+    /// Returns the time since which a listener is paused.
+    fn paused_since(&self, listener: &Name) -> Option<Time>;
 }
 
 /// The parts of an organism, at most one of each type.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::kit::{Answer, Site, Who, ask, organism, reply, text, wait};
+use crate::kit::{Answer, Site, Who, answer, ask, organism, reply, text, wait};
 
 const ROUNDS: usize = 3;
 const MESSAGES: u32 = 240;
@@ -113,4 +113,27 @@ fn what_is_acknowledged_while_the_process_ends_is_there_after_the_next_start() {
             bob.get(&format!("/v1/messages/{}", text(&answer.json()["id"]))).is(200);
         }
     }
+}
+
+#[test]
+fn each_call_that_waits_is_answered_when_the_process_ends() {
+    let mut site = Site::of(&organism("requests: 1000000", "7d").replace("organism:", "drain: 1h\norganism:"));
+    let (ada, worker, other) = (site.party("ada"), site.party("worker"), site.party("other"));
+    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    let run = boss.get("/v1/admin/events").is(200).json()["run"].clone();
+    // A number that no event has before the end.
+    let events = format!("/v1/admin/events?wait=60&run={run}&after=1000000");
+    let waiting = [
+        ada.connect_and(&ada.request("POST", "/v1/messages?wait=60", &[], &ask(1))),
+        worker.connect_and(&worker.request("GET", "/v1/mailboxes/worker/messages?wait=60&peer=bob", &[], "")),
+        other.connect_and(&other.request("POST", "/v1/mailboxes/other/lease", &[], r#"{"wait":60}"#)),
+        boss.connect_and(&boss.request("GET", &events, &[], "")),
+    ];
+    wait("all of them wait", || (site.metric("systole_gateway_calls") >= waiting.len() as u64).then_some(()));
+    site.terminate();
+    for (number, stream) in waiting.into_iter().enumerate() {
+        let answer = answer(stream);
+        assert!((200..300).contains(&answer.status), "call {number}: {answer:?}");
+    }
+    assert_eq!(site.ended(), Some(0), "{}", site.log());
 }

@@ -38,7 +38,10 @@ impl Mailboxes {
     ) -> Result<(), Refused> {
         /// Bytes of messages that are given out at once, unless one alone has more: they are one answer.
         const MOST: u64 = 8 << 20;
-        let free = self.mailbox(name)?.fitting(receipts.len(), MOST);
+        let mailbox = self.mailbox(name)?;
+        // Messages of a paused listener wait.
+        let most = if mailbox.paused.is_none() { receipts.len() } else { 0 };
+        let free = mailbox.fitting(most, MOST);
         for (seq, receipt) in free.into_iter().zip(receipts) {
             let mailbox = self.mailbox(name)?;
             let Some(entry) = mailbox.entries.get_mut(&seq) else { continue };

@@ -245,6 +245,7 @@ impl World {
                     self.handle(MailboxInput::Lease { mailbox: name(mailbox), visibility: LEASE, receipts });
                 done.unwrap();
                 assert!(change.given.is_sorted_by_key(|given| given.seq), "{change:?}");
+                assert!(change.given.is_empty() || !self.machine.is_paused(&name(mailbox)), "paused: {change:?}");
                 for Given { id, receipt, .. } in change.given {
                     self.known.get_mut(&id).unwrap().lease = Some((receipt, self.now.after(LEASE)));
                 }
