@@ -20,7 +20,7 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
-use rustix::fs::{Mode, chmod};
+use rustix::fs::{Mode, fchmod};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 use systole_core::vocab::Name;
 use tokio::net::{UnixListener, UnixStream};
@@ -114,7 +114,13 @@ fn open(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     match fs::symlink_metadata(path) {
-        Ok(found) if std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()) => fs::remove_file(path)?,
+        Ok(found) if std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()) => {
+            if !is_trusted(found.uid()) && !rustix::process::geteuid().is_root() {
+                let why = format!("{}: a socket of another user is in its place: remove it", path.display());
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+            }
+            fs::remove_file(path)?;
+        }
         Ok(_) => {
             let why = format!("{}: a file that is no socket is in its place: remove it", path.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
@@ -123,15 +129,19 @@ fn open(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
     }
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    // The file takes the mode of the socket. One that was set by the path could meet a link that came there meanwhile.
+    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
     bind(&socket, &SocketAddrUnix::new(path)?)?;
-    // Nobody can connect before `listen`.
-    chmod(path, Mode::RUSR | Mode::WUSR)?;
     listen(&socket, BACKLOG)?;
     Ok(socket.into())
 }
 
+/// Returns whether a user is that of this process, or root.
+fn is_trusted(uid: u32) -> bool {
+    uid == rustix::process::geteuid().as_raw() || uid == 0
+}
+
 async fn accept(listener: UnixListener, router: Router) {
-    let own = rustix::process::geteuid().as_raw();
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -142,7 +152,7 @@ async fn accept(listener: UnixListener, router: Router) {
                 continue;
             }
         };
-        let may = stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0);
+        let may = stream.peer_cred().is_ok_and(|peer| is_trusted(peer.uid()));
         if !may {
             tracing::warn!("a connection of another user to the socket of operators is refused");
             continue;
@@ -207,9 +217,19 @@ async fn read(body: Body, most: usize) -> Result<Bytes, Box<dyn std::error::Erro
 /// Calls the socket of a running organism.
 ///
 /// # Errors
-/// The system's error if nothing listens there, or if the connection breaks.
+/// The system's error if nothing listens there, or if the connection breaks; `PermissionDenied` if the process that listens
+/// belongs neither to the user of this one nor to root, and for root not to the owner of the journal either: then it is told nothing.
 pub async fn call_operator(journal: &Path, method: Method, path: &str, body: Vec<u8>) -> io::Result<(u16, Bytes)> {
-    let stream = UnixStream::connect(socket_path(journal)).await?;
+    let socket = socket_path(journal);
+    let stream = UnixStream::connect(&socket).await?;
+    // Whoever may write to the folder can put a socket there, or a link to one. Root operates the organisms of others.
+    let peer = stream.peer_cred()?.uid();
+    let is_owner = || fs::metadata(journal).is_ok_and(|journal| journal.uid() == peer);
+    let may_be = is_trusted(peer) || rustix::process::geteuid().is_root() && is_owner();
+    if !may_be {
+        let why = format!("{}: the process that listens there belongs to another user", socket.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
     let request = hyper::Request::builder().method(method).uri(path).header("host", "systole");

@@ -242,3 +242,28 @@ fn a_listener_that_rests_is_shown_with_the_cause() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn a_socket_that_another_user_put_there_is_told_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("only root becomes another user: nothing was tried");
+        return;
+    }
+    const USER: u32 = 54_322;
+    let desk = Desk::new("foreign");
+    fs::write(desk.folder.join("desk.journal"), "").unwrap();
+    fs::set_permissions(&desk.folder, fs::Permissions::from_mode(0o777)).unwrap();
+    let bind = "import os, socket, sys; os.setuid(int(sys.argv[1])); s = socket.socket(socket.AF_UNIX); \
+                s.bind('desk.journal.socket'); s.listen(); print('there', flush=True); \
+                c, _ = s.accept(); print(len(c.recv(100)), flush=True)";
+    let mut other = Command::new("python3");
+    other.args(["-c", bind, &USER.to_string()]).current_dir(&desk.folder).stdout(Stdio::piped());
+    let mut other = other.spawn().unwrap();
+    let said = Lines::of(other.stdout.take().unwrap());
+    assert_eq!(said.next().unwrap(), "there\n");
+    let output = desk.command(&["pause", "parrot", "--journal", "desk.journal"]);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && err.contains("belongs to another user"), "{err}");
+    assert_eq!(said.next().unwrap(), "0\n", "it was told nothing");
+    other.wait().unwrap();
+}
