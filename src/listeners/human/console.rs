@@ -212,10 +212,13 @@ mod tests {
     #[tokio::test]
     async fn lines_that_were_there_before_the_questions_answer_them_in_order() {
         let (console, mut typist, _) = console();
-        typist.write_all(b"<a/>\n<b/>\n").unwrap();
+        typist.write_all(b"<a/>\ny\n<b/>\ny\n").unwrap();
         let (mut one, mut two) = (ask(&console, "one"), ask(&console, "two"));
-        assert_eq!(entry(&mut two).await, "<b/>");
-        assert_eq!(entry(&mut one).await, "<a/>");
+        for (question, text) in [(&mut one, "<a/>"), (&mut two, "<b/>")] {
+            assert_eq!(entry(question).await, text);
+            question.review(text.into(), text.into());
+            assert_eq!(entry(question).await, text, "it is confirmed by the line behind it");
+        }
     }
 
     #[tokio::test]

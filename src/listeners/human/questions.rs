@@ -63,9 +63,19 @@ pub(super) struct Questions {
 struct Waiting {
     id: u64,
     question: Question,
-    /// True if an entry is in judgement.
-    busy: bool,
+    stage: Stage,
     review: Option<Review>,
+}
+
+/// The entry of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It takes lines.
+    Open,
+    /// An entry is judged, which is over at once: no line is taken, because the next one may confirm that entry.
+    Judged,
+    /// An entry that needs no confirmation, or has it, is on its way.
+    Sent,
 }
 
 /// An entry that is shown before it is sent.
@@ -101,13 +111,14 @@ impl Questions {
             // A receiver that is gone will close the question itself.
             let _ = question.entries.send(Heard::Unattended);
         }
-        self.waiting.push_back(Waiting { id: self.last, question, busy: false, review: None });
+        self.waiting.push_back(Waiting { id: self.last, question, stage: Stage::Open, review: None });
         (self.last, self.turn())
     }
 
     /// Returns whether an open question takes a line.
     pub(super) fn wants_line(&self) -> bool {
-        self.waiting.iter().any(|waiting| Some(waiting.id) == self.shown && !waiting.busy)
+        let takes = |waiting: &Waiting| Some(waiting.id) == self.shown && waiting.stage == Stage::Open;
+        self.waiting.iter().any(takes)
     }
 
     /// Returns whether the question on the screen was cancelled since the last call of this method.
@@ -146,7 +157,7 @@ impl Questions {
                 show
             }
             Step::Whole(entry) => {
-                waiting.busy = true;
+                waiting.stage = if entry.reviewed { Stage::Sent } else { Stage::Judged };
                 // A receiver that is gone will close the question itself.
                 let _ = question.entries.send(Heard::Entry(entry));
                 self.turn()
@@ -157,7 +168,7 @@ impl Questions {
     /// Comments on the last entry, and waits for another one.
     pub(super) fn tell(&mut self, id: u64, text: &str) -> String {
         let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.id == id) else { return String::new() };
-        waiting.busy = false;
+        waiting.stage = Stage::Open;
         let before = self.shown;
         let turn = self.turn();
         let prompt = if before == Some(id) && turn.is_empty() { PROMPT } else { "" };
@@ -168,7 +179,7 @@ impl Questions {
     /// Shows an entry as it would be sent, and asks for confirmation.
     pub(super) fn review(&mut self, id: u64, entry: String, shown: String) -> String {
         let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.id == id) else { return String::new() };
-        waiting.busy = false;
+        waiting.stage = Stage::Open;
         let text = review_text(&shown);
         waiting.review = Some(Review { entry, shown });
         let before = self.shown;
@@ -178,7 +189,9 @@ impl Questions {
 
     /// Shows the question on the screen again with the entry so far, after other text has been printed.
     pub(super) fn redraw(&self) -> String {
-        let Some(waiting) = self.waiting.iter().find(|waiting| Some(waiting.id) == self.shown && !waiting.busy) else {
+        let Some(waiting) =
+            self.waiting.iter().find(|waiting| Some(waiting.id) == self.shown && waiting.stage == Stage::Open)
+        else {
             return String::new();
         };
         match &self.entry {
@@ -237,9 +250,14 @@ impl Questions {
 
     /// Shows the question whose turn it is, unless it is on the screen already.
     fn turn(&mut self) -> String {
-        let mut free = self.waiting.iter().filter(|waiting| !waiting.busy);
+        // The next line may confirm an entry that is judged now: it belongs to no other question.
+        if self.waiting.iter().any(|waiting| waiting.stage == Stage::Judged) {
+            return String::new();
+        }
+        let mut free = self.waiting.iter().filter(|waiting| waiting.stage == Stage::Open);
         let shown = free.clone().find(|waiting| Some(waiting.id) == self.shown);
-        let stays = shown.filter(|waiting| waiting.question.urgent || !matches!(self.entry, Entry::Nothing));
+        let has_begun = |waiting: &Waiting| waiting.review.is_some() || !matches!(self.entry, Entry::Nothing);
+        let stays = shown.filter(|waiting| waiting.question.urgent || has_begun(waiting));
         let next = stays.or(free.clone().find(|waiting| waiting.question.urgent)).or(shown).or(free.next());
         match next {
             Some(next) if self.shown != Some(next.id) => {
@@ -458,6 +476,29 @@ mod tests {
         assert_eq!((entry(&mut first).text, entry(&mut second).text), ("-".into(), "-".into()));
         assert!(questions.tell(id, "again").starts_with("again\n\n--- one ---"));
         assert!(questions.wants_line());
+    }
+
+    #[test]
+    fn a_line_behind_an_entry_confirms_that_entry_alone() {
+        let mut questions = Questions::default();
+        let (one, mut first) = question("one", true);
+        let (two, mut second) = question("two", true);
+        let (id, _) = questions.ask(one);
+        questions.ask(two);
+        assert_eq!(questions.line("<a/>"), "", "the second question is not on the screen before the first is judged");
+        assert!(!questions.wants_line(), "no line is taken meanwhile");
+        assert_eq!(entry(&mut first).text, "<a/>");
+        assert_eq!(questions.review(id, "<a/>".into(), "<a/>".into()), format!("│ <a/>\n{SEND}"));
+        assert!(questions.line("y").starts_with("\n--- two ---"));
+        let confirmed = entry(&mut first);
+        assert!(confirmed.reviewed && confirmed.text == "<a/>");
+        questions.line("<b/>");
+        // One that is withdrawn amid its judgement gives the keyboard back.
+        let (three, _third) = question("three", true);
+        questions.ask(three);
+        assert_eq!(entry(&mut second).text, "<b/>");
+        let two = questions.shown.unwrap();
+        assert!(questions.close(two, false).contains("\n--- three ---") && questions.wants_line());
     }
 
     #[test]
