@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -82,6 +83,34 @@ fn process_1_reaps_what_others_leave_behind_and_ends_as_it_should() {
     kill_process(first, Signal::TERM).unwrap();
     let end = until("the end of process 1", || running.child.try_wait().unwrap());
     assert_eq!(end.code(), Some(0), "{}", fs::read_to_string(folder.join("log")).unwrap());
+}
+
+#[test]
+fn messages_wait_while_the_user_may_have_no_further_process() {
+    // The limit binds no root.
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("only root becomes a user of few processes: nothing was tried");
+        return;
+    }
+    const MESSAGES: usize = 30;
+    // A user of this test alone, as the limit counts all processes of one.
+    const USER: u32 = 54_321;
+    let folder = folder("few-processes");
+    let organism = ORGANISM.replace(
+        "[sh, -c, '(setsid sh -c \"exit 0\" >/dev/null 2>&1 </dev/null &); echo \"<done>left</done>\"']",
+        "[sed, s/leave/done/g]\n    concurrency: 20",
+    );
+    fs::write(folder.join("organism.yaml"), organism).unwrap();
+    fs::write(folder.join("m.xml"), "<leave xmlns='urn:c'>a</leave>\n".repeat(MESSAGES)).unwrap();
+    // The user of the test may not read the folder of the built program. A process of its own makes the copy: a program
+    // can't be run while a file of ours writes it.
+    let program = folder.join("systole");
+    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_systole")).arg(&program).status().unwrap().success());
+    let mut command = Command::new("prlimit");
+    command.arg("--nproc=14").arg(&program).args(["run", "organism.yaml", "m.xml", "--until-idle", "-q"]);
+    let Output { status, stdout, stderr } = command.current_dir(&folder).uid(USER).gid(USER).output().unwrap();
+    let (said, log) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    assert_eq!((status.code(), said.matches("<done").count()), (Some(0), MESSAGES), "{said}{log}");
 }
 
 #[test]
