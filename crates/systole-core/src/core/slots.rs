@@ -39,8 +39,6 @@ pub struct ListenerSlots {
     pub running: u32,
     /// Threads that wait for a slot.
     pub waiting: usize,
-    /// States whether the listener rests after failures.
-    pub rests: bool,
     /// Time since which an operator has it paused.
     pub paused: Option<Time>,
 }

@@ -341,7 +341,7 @@ impl Core {
             let slots = &self.turns.slots[listener.0 as usize];
             let (free, waiting) = slots.figures();
             let running = contract.concurrency.saturating_sub(free);
-            ListenerSlots { listener, running, waiting, rests: slots.rests, paused: slots.paused }
+            ListenerSlots { listener, running, waiting, paused: slots.paused }
         };
         own.map(figures).collect()
     }
