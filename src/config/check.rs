@@ -12,10 +12,10 @@ use super::Mistake;
 use super::finding::ConfigFinding;
 use super::listener::{Listener, Written};
 use super::organism::Organism;
-use super::program;
 use super::reader::{At, Reader};
 use super::schemas::Schemas;
 use super::tasks::{TasksOf, TasksSpec};
+use super::{Look, program, python};
 use crate::settings::{Format, Mode, Push};
 
 /// Makes the blueprint that the file describes.
@@ -90,7 +90,7 @@ pub(super) fn is_the_pumps(payload: &QName) -> bool {
 }
 
 /// Reports missing programs and scripts.
-pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std::path::Path) {
+pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std::path::Path, look: Look) {
     for listener in &organism.listeners {
         let (Written::Command(called) | Written::Worker { program: called, .. }) = &listener.kind else { continue };
         let [program, arguments @ ..] = called.words.as_slice() else { continue };
@@ -104,6 +104,14 @@ pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std
             let mistake = Mistake::NoScript { program: program.value.clone(), script: script.value.clone() };
             reader.files.push(directory.join(&script.value));
             reader.report(mistake, script.span);
+        } else if look == Look::Machine
+            && let Some(interpreter) = program::find(&program.value, directory)
+            && let Some(script) = python::script(&program.value, arguments.iter().map(|word| word.value.as_str()))
+        {
+            let env: Vec<_> = called.env.iter().map(|entry| entry.value.clone()).collect();
+            let at = arguments.iter().find(|word| word.value == script).map_or(program.span, |word| word.span);
+            let mistake = python::mistake(&interpreter, script, directory, &env);
+            mistake.into_iter().for_each(|mistake| reader.report(mistake, at));
         }
     }
 }

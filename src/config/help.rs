@@ -87,6 +87,11 @@ impl Mistake {
                 "it has Windows line ends: save it with those of Unix (sed -i 's/\\r$//' FILE)".into()
             }
             Self::NoInterpreter { .. } => "install it, or write where it is behind #!".into(),
+            Self::Syntax { .. } => "correct it, or name the Python that it is written for: command: [python3.12, listener.py]".into(),
+            Self::Import { .. } => {
+                "install it for this Python, or let env: [PYTHONPATH=FOLDER] name its folder; the package of workers is systole-sdk".into()
+            }
+            Self::Expires { .. } => "put a new one in its place, and start the organism again, which reads it then".into(),
             Self::AddressInUse { .. } => {
                 "this organism does, if it runs; else write another port, or 0 for any that is free".into()
             }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use systole_core::core::BlueprintProblem;
-use systole_core::vocab::{Name, NameError, QName, QNameError};
+use systole_core::vocab::{Name, NameError, QName, QNameError, Time};
 use systole_xml::schema::{ContractError, DocumentProblem};
 
 use super::text::TextError;
@@ -272,6 +272,22 @@ pub enum Mistake {
         /// The interpreter as the first line names it.
         interpreter: String,
     },
+    /// A script in Python that its interpreter can't parse.
+    #[error("{script} is no program in Python: {why}")]
+    Syntax {
+        /// The script as it is written.
+        script: String,
+        /// The line and the mistake.
+        why: String,
+    },
+    /// A script in Python that imports what isn't there.
+    #[error("{script}: {why}")]
+    Import {
+        /// The script as it is written.
+        script: String,
+        /// The line and the module.
+        why: String,
+    },
     /// A missing script.
     #[error("there is no file '{script}' for '{program}' to run")]
     NoScript {
@@ -417,6 +433,14 @@ pub enum Mistake {
         /// The problem of the content.
         why: String,
     },
+    /// A certificate that has expired, or will within two weeks.
+    #[error("the certificate {} expires at {until}: from then on clients refuse the gateway", .path.display())]
+    Expires {
+        /// The file.
+        path: PathBuf,
+        /// The end of its validity.
+        until: Time,
+    },
     /// An address at which another process listens.
     #[error("another process listens at {address}")]
     AddressInUse {
@@ -520,7 +544,12 @@ impl Mistake {
     pub fn is_warning(&self) -> bool {
         match self {
             Self::NoScript { .. } | Self::AddressInUse { .. } | Self::Unsigned | Self::NoListener => true,
-            Self::Mute { .. } | Self::NoKey { .. } | Self::LeftOut { .. } | Self::Forgetful => true,
+            Self::Expires { .. }
+            | Self::Import { .. }
+            | Self::Mute { .. }
+            | Self::NoKey { .. }
+            | Self::LeftOut { .. }
+            | Self::Forgetful => true,
             Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } | Self::Pitfall { .. } => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,

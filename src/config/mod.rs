@@ -36,6 +36,7 @@ mod molecule;
 mod organism;
 mod place;
 mod program;
+mod python;
 mod reader;
 mod remote;
 mod schema;
@@ -215,7 +216,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, Mistake> {
 enum Look {
     /// The file and the files that it names.
     File,
-    /// Also the place of the journal and the address of the gateway.
+    /// Also the place of the journal, the address of the gateway, and programs in Python.
     Machine,
 }
 
@@ -242,7 +243,7 @@ fn read(
     if let Some(organism) = organism.as_ref().filter(|_| look == Look::Machine) {
         place::judge(&mut reader, organism, directory);
     }
-    let built = organism.map(|organism| judge(&mut reader, organism, directory, advise));
+    let built = organism.map(|organism| judge(&mut reader, organism, directory, advise, look));
     let Reader { file, mut findings, files, .. } = reader;
     let mut unknown = BTreeSet::new();
     findings.retain(|finding| match finding.mistake() {
@@ -264,7 +265,7 @@ fn read(
     (config, files)
 }
 
-fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: Adviser<'_>) -> Config {
+fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: Adviser<'_>, look: Look) -> Config {
     let schemas = schemas::load(reader, &organism, directory, advise);
     if let Some(schemas) = schemas.as_ref().filter(|_| organism.complete) {
         check::declarations(reader, &organism, schemas);
@@ -274,7 +275,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
         short_form::describe(&mut organism, catalog);
     }
     let blueprint = check::blueprint(&organism);
-    check::programs(reader, &organism, directory);
+    check::programs(reader, &organism, directory, look);
     check::problems(reader, &organism, blueprint.problems());
     check::owners(reader, &organism);
     check::registries(reader, &organism);

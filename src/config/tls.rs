@@ -24,11 +24,23 @@ fn look(reader: &mut Reader, tls: &Tls, cert: &At<&str>, key: &At<&str>) {
     use super::Mistake;
     use crate::settings::TlsProblem;
     let (what, at, why) = match tls.load() {
-        Ok(_) => return,
+        Ok(_) => {
+            if let Some(until) = tls.expires().filter(|until| *until <= soon()) {
+                reader.report(Mistake::Expires { path: cert.value.into(), until }, cert.span);
+            }
+            return;
+        }
         Err(TlsProblem::Cert(why)) => ("certificate", cert, why),
         Err(TlsProblem::Key(why)) => ("private key", key, why),
     };
     reader.report(Mistake::File { what, path: at.value.into(), why }, at.span);
+}
+
+/// The time before which a certificate has to be replaced: in two weeks.
+#[cfg(feature = "gateway")]
+fn soon() -> systole_core::vocab::Time {
+    const NOTICE: std::time::Duration = std::time::Duration::from_secs(14 * 86_400);
+    systole_store::clock::Clock::real().now().after(NOTICE)
 }
 
 /// A program that was built without its gateway has no TLS.

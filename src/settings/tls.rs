@@ -35,6 +35,7 @@ mod load {
     use rustls::pki_types::pem::{Error as PemError, PemObject};
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
     use rustls::{Error, InconsistentKeys, ServerConfig};
+    use systole_core::vocab::Time;
 
     use super::Tls;
     use crate::settings::read_regular;
@@ -80,6 +81,69 @@ mod load {
         }
     }
 
+    impl Tls {
+        /// The end of the first certificate that expires, of a chain that [`load`](Self::load) takes.
+        pub(crate) fn expires(&self) -> Option<Time> {
+            let chain: Vec<CertificateDer<'_>> =
+                parse(&self.cert, |pem| CertificateDer::pem_slice_iter(pem).collect()).ok()?;
+            chain.iter().filter_map(|certificate| expiry(certificate)).min()
+        }
+    }
+
+    /// The end of the validity of a certificate (RFC 5280, 4.1); `None` if it is no certificate.
+    fn expiry(certificate: &[u8]) -> Option<Time> {
+        const SEQUENCE: u8 = 0x30;
+        const VERSION: u8 = 0xa0;
+        let (_, certificate, _) = element(certificate)?;
+        let (_, mut rest, _) = element(certificate)?;
+        // Serial number, algorithm and issuer stand before the validity, and the version before those, if there is one.
+        let mut before = 3;
+        while before > 0 {
+            let (tag, _, behind) = element(rest)?;
+            before -= usize::from(tag != VERSION);
+            rest = behind;
+        }
+        let (_, validity, _) = element(rest).filter(|(tag, ..)| *tag == SEQUENCE)?;
+        let (_, _, end) = element(validity)?;
+        let (tag, end, _) = element(end)?;
+        time(tag, str::from_utf8(end).ok()?)
+    }
+
+    /// Splits the first element off DER: its tag, its content, and what follows it.
+    fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+        let (&[tag, first], mut rest) = der.split_first_chunk()?;
+        let mut length = usize::from(first);
+        if first >= 0x80 {
+            let (digits, behind) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            // A certificate has fewer bytes than three such digits count.
+            length = if digits.len() > 3 {
+                return None;
+            } else {
+                digits.iter().fold(0, |all, &digit| all << 8 | usize::from(digit))
+            };
+            rest = behind;
+        }
+        let (content, behind) = rest.split_at_checked(length)?;
+        Some((tag, content, behind))
+    }
+
+    /// Parses a `UTCTime`, whose years go from 1950 to 2049, or a `GeneralizedTime`.
+    fn time(tag: u8, text: &str) -> Option<Time> {
+        const UTC_TIME: u8 = 0x17;
+        const GENERALIZED_TIME: u8 = 0x18;
+        let (year, rest) = match tag {
+            UTC_TIME => {
+                let (year, rest) = text.split_at_checked(2)?;
+                (if year < "50" { format!("20{year}") } else { format!("19{year}") }, rest)
+            }
+            GENERALIZED_TIME => text.split_at_checked(4).map(|(year, rest)| (year.to_owned(), rest))?,
+            _ => return None,
+        };
+        let part = |at: usize| rest.get(at..at + 2);
+        let [month, day, hour, minute, second] = [part(0)?, part(2)?, part(4)?, part(6)?, part(8)?];
+        format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z").parse().ok()
+    }
+
     /// Bytes of a file with certificates or a key.
     const MOST: u64 = 16 << 20;
 
@@ -98,5 +162,35 @@ mod load {
             _ => "it is not PEM",
         }
         .to_owned()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        fn fixture(name: &str) -> Tls {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tls");
+            Tls::new(folder.join(name), folder.join("key.pem"))
+        }
+
+        #[test]
+        fn the_end_of_a_certificate_is_read_in_both_forms() {
+            for (name, end) in [("cert.pem", "2120-01-01T00:00:00Z"), ("expired.pem", "2021-01-01T00:00:00Z")] {
+                assert_eq!(fixture(name).expires(), Some(end.parse().unwrap()), "{name}");
+            }
+        }
+
+        #[test]
+        fn a_certificate_that_is_cut_anywhere_has_no_end_and_no_panic() {
+            let pem = std::fs::read(fixture("cert.pem").cert).unwrap();
+            let whole = CertificateDer::from_pem_slice(&pem).unwrap();
+            assert!((0..whole.len()).all(|length| expiry(&whole[..length]).is_none()));
+            for at in 0..whole.len() {
+                let mut other = whole.to_vec();
+                other[at] ^= 0xff;
+                // Another end, or none.
+                let _ = expiry(&other);
+            }
+        }
     }
 }
