@@ -11,7 +11,7 @@ use super::tag::{Attribute, Form, StartTag};
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
-/// Elements that often hold one of their own name at once, or whose end tags HTML allows to omit.
+/// Elements that often hold one of their own name at once.
 const NESTING: &[&str] = &[
     "article",
     "blockquote",
@@ -117,10 +117,6 @@ impl<'t> Scanner<'t> {
             let is_doubtful = is_twin && is_inner && tag.count == 0 && !self.text_follows(tag.end);
             return if is_doubtful { self.ambiguous(tag.start, tag.name) } else { Ok(Meaning::Element) };
         }
-        let levels = self.implied_ends(tag);
-        if levels > 0 {
-            return Ok(Meaning::Behind(levels));
-        }
         // The last tag may be the one that a mention was about: see `restart`.
         if is_twin && (is_inner || !self.pairs.is_closed(tag.start) || self.stands_as_word(tag)) {
             return self.ambiguous(tag.start, tag.name);
@@ -186,31 +182,6 @@ impl<'t> Scanner<'t> {
             return self.ambiguous(tag.start, tag.name);
         }
         Ok(Meaning::Element)
-    }
-
-    /// The number of elements that a start tag ends in HTML, which allows to omit their end tags.
-    fn implied_ends(&mut self, tag: &StartTag<'t>) -> usize {
-        let ended: &[&str] = match &*key(tag.name) {
-            "li" => &["li"],
-            "dt" | "dd" => &["dt", "dd"],
-            "td" | "th" => &["td", "th"],
-            "tr" => &["td", "th", "tr"],
-            "option" => &["option"],
-            "p" => &["p"],
-            _ => return 0,
-        };
-        // With an end tag it may share that with the open element, which then only mentions it.
-        if self.pairs.is_closed(tag.start) && (ended == ["p"] || self.stands_as_word(tag)) {
-            return 0;
-        }
-        let mut levels = 0;
-        while let Some(open) = self.tree.nth(levels) {
-            if !ended.contains(&&*key(open.name)) || self.pairs.is_closed(open.start) {
-                break;
-            }
-            levels += 1;
-        }
-        levels
     }
 
     #[cold]

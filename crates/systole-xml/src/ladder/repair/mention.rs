@@ -5,7 +5,6 @@
 use super::elements::is_void;
 use super::lexis::is_space_char;
 use super::meant::is_amid_text;
-use super::pairs::key;
 use super::scan::Scanner;
 use super::tag::{Form, StartTag};
 
@@ -75,8 +74,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Returns whether a start tag stands where an author begins an element, rather than amid the text of one of the same
-    /// name: at the start of a line, behind markup, or behind the end of a sentence; or with attributes, or where
-    /// HTML allows to omit end tags of its name.
+    /// name: at the start of a line, behind markup, or behind the end of a sentence; or with attributes.
     pub(super) fn begins_item(&self, tag: &StartTag<'_>) -> bool {
         let until = &self.text[..tag.start];
         let before = until.trim_end_matches([' ', '\t']);
@@ -86,8 +84,7 @@ impl<'t> Scanner<'t> {
             && (tag.count > 0
                 || is_behind_markup
                 || before.ends_with(['\n', '\r'])
-                || (is_apart && before.ends_with(['.', '!', '?']))
-                || matches!(&*key(tag.name), "li" | "dt" | "dd" | "td" | "th" | "tr" | "option"))
+                || (is_apart && before.ends_with(['.', '!', '?'])))
     }
 }
 

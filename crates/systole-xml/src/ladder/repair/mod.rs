@@ -57,8 +57,7 @@
 //! tag of an element without one
 //! (`[/name]`, `&lt;/name>`) is refused if the text ends with it. So a missing end tag is
 //! supplied at the end of the parent, and mis-nested elements end with the outer one. `br`, `hr`, `wbr` and
-//! `img` end at once if no end tag of theirs follows; `li`, `dt`, `dd`, `td`, `th`, `tr`, `option` and `p`
-//! end where the next one begins.
+//! `img` end at once if no end tag of theirs follows.
 //! Any other tag that repeats the open element, which holds only text and has no end tag, is refused: it may be its end tag
 //! (`<name>Bob<name>`, `<name>Bob<name/>`), the next of a list, or a mention.
 //! At the end of the input, end tags are supplied only if nothing but a closing

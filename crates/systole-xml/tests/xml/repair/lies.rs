@@ -60,7 +60,7 @@ fn a_mention_of_the_open_element_does_not_split_its_text() {
         check(Some(review()), &[(text, Some(meant))]);
         check(None, &[(text, None)]);
     }
-    check(None, &[("<ul><li>one<li>two & x</li></ul>", Some("<ul><li>one</li><li>two &amp; x</li></ul>"))]);
+    check(None, &[("<ul><li>one<li>two & x</li></ul>", None)]);
 }
 
 #[test]
