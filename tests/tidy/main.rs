@@ -226,7 +226,7 @@ const OPTIONS: [&str; 12] = [
 ];
 
 /// Types that stay exhaustive, and why.
-const EXHAUSTIVE: [(&str, &str); 20] = [
+const EXHAUSTIVE: [(&str, &str); 21] = [
     ("Fault", "listeners and stores make it; its fields are those of `schemas/meta.xsd`"),
     ("BrokenRule", "as Fault"),
     ("BlueprintProblem", "the reader of `organism.yaml` gives each a place and an advice"),
@@ -238,6 +238,7 @@ const EXHAUSTIVE: [(&str, &str); 20] = [
     ("LoopEnd", "the program of an agent ends with a status for each"),
     ("AgentState", "an agent does otherwise in each"),
     ("Handled", "as AgentState"),
+    ("Lost", "the runtime does otherwise for each"),
     ("Clock", "not exported: the library reads each"),
     ("Entropy", "as Clock"),
     ("Observed", "as Clock"),

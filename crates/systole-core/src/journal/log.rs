@@ -163,6 +163,12 @@ impl Heads {
     /// owner before did not give all of them up in order.
     pub fn adopt(&mut self, partitions: Partitions, epoch: u32) -> bool {
         let crashed = !self.released.contains_all(&partitions);
+        for log in &mut self.logs {
+            // Owners may not have appended to their shares of it yet.
+            if log.position == 0 {
+                log.partitions = log.partitions.without(&partitions);
+            }
+        }
         self.logs.retain(|log| !log.partitions.meets(&partitions));
         self.logs.push(Tail::begin(partitions, epoch));
         self.released = self.released.without(&partitions);
