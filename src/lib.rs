@@ -68,9 +68,8 @@ pub mod core {
     };
 }
 
-/// Journals: the store on disk with its reader, the interface for programs that supply a store of their own, and a store in
-/// memory for tests. Operations and records, which a [`Step`](journal::Step) holds and [`JournalReader`](journal::JournalReader)
-/// returns, are in the crate `systole-core`; the store on disk is the crate `systole-store`.
+/// Journals: the interface of stores ([`Store`](journal::Store)), the one in an SQLite file, and one in memory for tests.
+/// Operations and records, which a [`Step`](journal::Step) holds and a [`Reader`](journal::Reader) returns, are in the crate `systole-core`; the store on disk is the crate `systole-store`.
 pub mod journal {
     pub use systole_core::journal::{
         AppendError, Batch, FailingJournal, Heads, Journal, JournalError, JournalErrorKind, MemoryJournal, Recovered,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::{Config, ListenerKind};
 #[cfg(feature = "gateway")]
 use crate::gateway::{Gateway, GatewayError, OperatorSocket, RemoteListener, Serving};
-use crate::journal::Journaled;
 use crate::listeners::command::CommandListener;
 use crate::listeners::echo::EchoListener;
 use crate::listeners::human::{Console, HumanListener};
@@ -121,8 +120,8 @@ impl Config {
             .schemas(schemas);
         #[cfg(feature = "gateway")]
         let operated = self.journal.as_ref().map(|journal| journal.file.clone());
-        if let Some(Journaled { file, durability, retention, .. }) = self.journal {
-            builder = builder.durable(file, durability).retention(retention);
+        if let Some(journal) = self.journal {
+            builder = builder.store(Arc::new(journal));
         }
         for (_, client) in blueprint.clients() {
             builder = builder.raw_client(client.clone());

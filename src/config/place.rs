@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Mistake;
 use super::organism::Organism;
 use super::reader::Reader;
-use crate::journal::check_place;
+use crate::journal::{Journaled, Store};
 
 /// Reports reasons for which a start would be refused.
 pub(super) fn judge(reader: &mut Reader, organism: &Organism, directory: &Path) {
@@ -38,5 +38,5 @@ pub fn journal(file: &Path) -> Result<(), String> {
     if !folder.is_dir() {
         return Err("its folder doesn't exist".to_owned());
     }
-    check_place(file).map_err(|error| error.problem.to_string())
+    Journaled::new(file).check().map_err(|error| error.to_string())
 }

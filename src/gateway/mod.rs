@@ -46,7 +46,7 @@ pub use socket::{OperatorSocket, call_operator, socket_path};
 pub use systole_store::principal::{Principal, PrincipalKind};
 
 use crate::accept::{Entrance, Listener, Times, serve};
-use crate::journal::StoreError;
+use crate::journal::JournalError;
 use crate::process::descriptors::for_connections;
 use crate::runtime::{Organism, OrganismBuilder};
 use crate::settings::{GatewaySettings, Mode, Tls, TlsProblem};
@@ -92,7 +92,7 @@ struct BoundSocket {
 pub enum GatewayError {
     /// The journal of the organism can't be read.
     #[error(transparent)]
-    Journal(#[from] StoreError),
+    Journal(#[from] JournalError),
     /// The address can't be listened at.
     #[error("can't listen at {address}: {cause}")]
     Listen {
@@ -104,10 +104,8 @@ pub enum GatewayError {
     /// The certificate can't be used.
     #[error(transparent)]
     Tls(#[from] TlsProblem),
-    /// The organism was built without the mailboxes of this gateway, or has no journal in a file.
-    #[error(
-        "the gateway is not installed: hand the builder of the organism, which is durable in a file, to Gateway::install"
-    )]
+    /// The organism was built without the mailboxes of this gateway, or has no store.
+    #[error("the gateway is not installed: hand the builder of a durable organism to Gateway::install")]
     NotInstalled,
     /// Messages can't be pushed.
     #[error(transparent)]
@@ -120,7 +118,7 @@ pub enum GatewayError {
 systole_core::vocab::debug_is_display!(GatewayError);
 
 impl Gateway {
-    /// Lays out the gateway of an organism with a journal; `listeners` are the remote ones.
+    /// Lays out the gateway of an organism with a store; `listeners` are the remote ones.
     ///
     /// # Errors
     /// [`GatewayError`] if the secret of a listener can't be read.

@@ -182,7 +182,7 @@ impl Problem {
 impl From<QueryError> for Problem {
     fn from(error: QueryError) -> Self {
         let title = "The journal can't be read";
-        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", title, error.problem().to_string());
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", title, error.problem().to_owned());
         Self { retry_after: Some(1), ..problem }
     }
 }
@@ -350,8 +350,6 @@ impl IntoResponse for Problem {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::journal::FileProblem;
 
@@ -359,7 +357,7 @@ mod tests {
     fn no_client_learns_where_the_journal_is() {
         let error = FileProblem::damaged("a page").of("/srv/organism.journal".as_ref());
         assert!(error.to_string().contains("/srv/"), "the log has it");
-        let problem = Problem::from(QueryError::from(Arc::new(error)));
+        let problem = Problem::from(QueryError::from(error));
         assert!(
             problem.detail.starts_with("damaged: a page") && !problem.detail.contains("/srv"),
             "{}",

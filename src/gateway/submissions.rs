@@ -15,13 +15,13 @@ use systole_core::vocab::{IdKey, MessageId, Name, ThreadId};
 use tokio::sync::{Notify, watch};
 
 use super::service::{MailboxService, UNPLACED};
-use crate::journal::{JournalQuery, QueryError, Room, SentAnswer};
+use crate::journal::{Query, QueryError, Room, SentAnswer};
 use crate::runtime::{Client, Organism, SendError, Unread};
 
 /// Submissions of all clients that come in over the network.
 pub(super) struct Submissions {
     mailboxes: MailboxService,
-    query: JournalQuery,
+    query: Arc<dyn Query>,
     ids: IdKey,
     clients: HashMap<Name, Client>,
     /// Room for the promises to clients.
@@ -90,7 +90,7 @@ impl Submissions {
     /// Submissions of all clients of an organism but those in `others`, whose answers go elsewhere.
     pub(super) fn new(
         mailboxes: MailboxService,
-        query: JournalQuery,
+        query: Arc<dyn Query>,
         ids: IdKey,
         organism: &Organism,
         others: &[&str],

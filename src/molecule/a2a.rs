@@ -56,7 +56,7 @@ pub(super) async fn send(call: WorkspaceRequest) -> Result<Response, Problem> {
     if let Some((id, target)) = opened
         && !parts.app.is_pulled(&target.name)
         && let Some((row, answer)) = parts.app.answer(id, AT_ONCE).await?
-        && parts.known.is_valid(&parts.app)
+        && parts.known.is_valid(&parts.app).await
     {
         return Ok(document(&result(&request, row, &answer)));
     }

@@ -389,8 +389,8 @@ impl Operations<'_> {
         let shared = &self.organism.shared;
         let failed = |why: &dyn std::fmt::Display| ActError::CannotRetry(why.to_string());
         let query = self.organism.query().map_err(|error| failed(&error))?;
-        let query = query.ok_or_else(|| failed(&"the organism has no journal in a file, so it keeps no past"))?;
-        let moment = query.moment(retry).await.map_err(|error| failed(&error.problem()))?;
+        let query = query.ok_or_else(|| failed(&"the organism has no journal, so it keeps no past"))?;
+        let moment = query.moment(retry).await.map_err(|error| failed(&error))?;
         let moment = Box::new(moment.map_err(|error| failed(&error))?);
         let root = shared.root();
         let home = shared.directory.core_of(Partition::of(root)).ok_or(OperationError::Closed)?;

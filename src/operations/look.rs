@@ -7,14 +7,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_core::core::{DeadLetter, OpenConversation, OpenFilter, OpenThread, Party, ThreadState};
-use systole_core::journal::{BodyRecord, Number, Owner};
+use systole_core::journal::{BodyRecord, JournalError, Number, Owner};
 use systole_core::vocab::{Fault, FaultCode, MessageId, ThreadId, Time};
 use systole_xml::ladder::root_of;
 
 use super::Operations;
-use crate::journal::{
-    ConversationFilter, HistoryRecord, JournalQuery, KeptConversation, KeptMessage, KeptThread, QueryError,
-};
+use crate::journal::{ConversationFilter, HistoryRecord, KeptConversation, KeptMessage, KeptThread, Query, QueryError};
 
 /// Most entries of a page.
 const MOST: usize = 500;
@@ -246,8 +244,8 @@ pub enum LookError {
     #[error(transparent)]
     Journal(#[from] QueryError),
     /// The journal can't be opened.
-    #[error("{0}")]
-    Store(String),
+    #[error(transparent)]
+    Store(#[from] JournalError),
 }
 
 impl Wanted {
@@ -392,12 +390,12 @@ impl Operations<'_> {
         Ok(self.past()?.message(id).await?.into_iter().map(message_record).collect())
     }
 
-    fn query(&self) -> Result<Option<JournalQuery>, LookError> {
-        self.organism.query().map_err(|error| LookError::Store(error.to_string()))
+    fn query(&self) -> Result<Option<Arc<dyn Query>>, LookError> {
+        Ok(self.organism.query()?)
     }
 
-    fn past(&self) -> Result<JournalQuery, LookError> {
-        let none = || LookError::Invalid("the organism has no journal in a file, so it keeps no past".to_owned());
+    fn past(&self) -> Result<Arc<dyn Query>, LookError> {
+        let none = || LookError::Invalid("the organism has no journal, so it keeps no past".to_owned());
         self.query()?.ok_or_else(none)
     }
 

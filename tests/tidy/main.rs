@@ -85,6 +85,20 @@ fn libxml_is_named_in_one_module() {
 }
 
 #[test]
+fn nobody_above_the_stores_names_one() {
+    const OWN: [&str; 5] = ["rusqlite", "SqliteJournal", "JournalReader", "JournalQuery", "StoreError"];
+    each_source(|path, code| {
+        if !path.starts_with("src") && !path.starts_with("crates/systole-cli/src") {
+            return;
+        }
+        let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+        for name in OWN {
+            assert!(!code.contains(name), "{}: {name} is of one store: use the traits of all", path.display());
+        }
+    });
+}
+
+#[test]
 fn one_module_sends_to_networks() {
     each_source(|path, code| {
         let named = code.lines().any(|line| line.contains("hyper_util::client"));

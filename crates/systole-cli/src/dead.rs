@@ -1,11 +1,10 @@
 //! `systole dead`: the dead letters of a journal.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use systole::journal::{JournalOptions, JournalReader, SqliteJournal, StoreError};
+use systole::journal::{Editor, JournalError, Store};
 use systole::runtime::clock::Clock;
 use systole_core::core::{Blueprint, DeadLetterError};
 use systole_core::journal::{LetterRecord, Number};
@@ -52,23 +51,23 @@ pub(super) struct Chosen {
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
-        Action::List { json, of } => list(&letters(&of.file()?)?, *json),
-        Action::Show { number, of } => show(&of.file()?, *number),
+        Action::List { json, of } => list(&letters(&of.journal()?)?, *json),
+        Action::Show { number, of } => show(&of.journal()?, *number),
         #[cfg(feature = "gateway")]
-        Action::Drop(chosen) if operate::is_served(&chosen.of.file()?) => online(chosen, "discard"),
+        Action::Drop(chosen) if operate::is_served(&chosen.of.journal()?) => online(chosen, "discard"),
         #[cfg(feature = "gateway")]
-        Action::Redrive(chosen) if operate::is_served(&chosen.of.file()?) => online(chosen, "redrive"),
+        Action::Redrive(chosen) if operate::is_served(&chosen.of.journal()?) => online(chosen, "redrive"),
         Action::Drop(chosen) => change(chosen, |journal, letter| journal.drop_letter(letter, Clock::real().now())),
         Action::Redrive(chosen) => {
             // Problems are reported before anything is changed.
             let blueprint = chosen.of.blueprint()?;
-            let kept = letters(&chosen.of.file()?)?;
+            let kept = letters(&chosen.of.journal()?)?;
             let chosen_ones = kept.iter().map(|(letter, _)| letter).filter(|it| chosen.numbers.contains(&it.number));
             for letter in chosen_ones {
                 sendable(letter, blueprint.as_ref())
                     .map_err(|error| Failure::no(format!("dead letter {}: {error}", letter.number)))?;
             }
-            change(chosen, SqliteJournal::redrive_letter)?;
+            change(chosen, |editor, letter| editor.redrive_letter(letter))?;
             for number in &chosen.numbers {
                 print::line(format_args!("dead letter {number} is redriven at the next start"))?;
             }
@@ -81,7 +80,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
 #[cfg(feature = "gateway")]
 fn online(chosen: &Chosen, act: &str) -> Result<ExitCode, Failure> {
     let ids: Vec<_> = chosen.numbers.iter().map(ToString::to_string).collect();
-    operate::act_on(&chosen.of.file()?, &json!({ "act": act, "letters": { "ids": ids } }))
+    operate::act_on(&chosen.of.journal()?, &json!({ "act": act, "letters": { "ids": ids } }))
 }
 
 /// Checks whether a dead letter can be redriven, as far as that is known before the start.
@@ -94,8 +93,8 @@ fn sendable(letter: &LetterRecord, blueprint: Option<&Blueprint>) -> Result<(), 
     }
 }
 
-fn letters(journal: &Path) -> Result<Vec<(LetterRecord, bool)>, Failure> {
-    JournalReader::open(journal).and_then(|reader| reader.letters()).map_err(Failure::store)
+fn letters(journal: &dyn Store) -> Result<Vec<(LetterRecord, bool)>, Failure> {
+    journal.read().and_then(|reader| reader.letters()).map_err(Failure::store)
 }
 
 fn list(letters: &[(LetterRecord, bool)], json: bool) -> Result<ExitCode, Failure> {
@@ -138,7 +137,7 @@ fn value((letter, redrive): &(LetterRecord, bool)) -> Value {
     })
 }
 
-fn show(journal: &Path, number: Number) -> Result<ExitCode, Failure> {
+fn show(journal: &dyn Store, number: Number) -> Result<ExitCode, Failure> {
     let letters = letters(journal)?;
     let (letter, redrive) =
         letters.iter().find(|(letter, _)| letter.number == number).ok_or_else(|| no_such(number))?;
@@ -162,12 +161,11 @@ fn show(journal: &Path, number: Number) -> Result<ExitCode, Failure> {
 
 fn change(
     chosen: &Chosen,
-    change: fn(&mut SqliteJournal, Number) -> Result<bool, StoreError>,
+    change: fn(&mut dyn Editor, Number) -> Result<bool, JournalError>,
 ) -> Result<ExitCode, Failure> {
-    let options = JournalOptions::new([0; 32]);
-    let mut journal = SqliteJournal::open_existing(&chosen.of.file()?, &options).map_err(Failure::store)?;
+    let mut editor = chosen.of.journal()?.edit().map_err(Failure::store)?;
     for number in &chosen.numbers {
-        if !change(&mut journal, *number).map_err(Failure::store)? {
+        if !change(&mut *editor, *number).map_err(Failure::store)? {
             return Err(no_such(*number));
         }
     }

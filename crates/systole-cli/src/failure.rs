@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::{print, report};
 use systole::config::ConfigFinding;
-use systole::journal::{FileProblem, StoreError};
+use systole::journal::JournalError;
 use systole::runtime::Breakdown;
 use systole_core::journal::JournalErrorKind;
 
@@ -52,11 +52,9 @@ impl Failure {
     }
 
     /// Makes a failure of a journal that is damaged, or can't be used.
-    pub(super) fn store(error: StoreError) -> Self {
-        match error.problem {
-            FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } | FileProblem::UnsyncedLog { .. } => {
-                Self::no(error.to_string())
-            }
+    pub(super) fn store(error: JournalError) -> Self {
+        match error.kind() {
+            JournalErrorKind::Damaged => Self::no(error.to_string()),
             _ => Self::unusable(error.to_string()),
         }
     }

@@ -1,14 +1,12 @@
 //! `systole journal`: content, verification and compaction of a journal.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::journal::{
-    FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal, Stat, StoreError, VerifyReport,
-};
+use systole::journal::{Journaled, Retention, Stat, Store, Verdict};
 use systole::runtime::clock::Clock;
 use systole::terminal::Escaped;
 use systole_core::vocab::Time;
@@ -74,24 +72,22 @@ pub(super) struct Named {
 }
 
 impl Named {
-    fn file(&self) -> Result<PathBuf, Failure> {
+    fn journal(&self) -> Result<Journaled, Failure> {
         journal_args::journal(self.journal.as_deref(), self.organism.as_deref())
     }
 }
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
-        Action::Stat { json, of } => stat(&of.file()?, *json),
-        Action::Verify { json, of } => verify(&of.file()?, *json),
-        Action::Rename { name, of } => rename(name, &of.file()?),
+        Action::Stat { json, of } => stat(&of.journal()?, *json),
+        Action::Verify { json, of } => verify(&of.journal()?, *json),
+        Action::Rename { name, of } => rename(name, &of.journal()?),
         Action::Compact(args) => compact(args),
     }
 }
 
-fn rename(name: &str, journal: &Path) -> Result<ExitCode, Failure> {
-    let mut opened = SqliteJournal::open_existing(journal, &JournalOptions::new([0; 32])).map_err(Failure::store)?;
-    let before = opened.rename(name).map_err(Failure::store)?;
-    let journal = journal.display();
+fn rename(name: &str, journal: &dyn Store) -> Result<ExitCode, Failure> {
+    let before = journal.edit().and_then(|mut editor| editor.rename(name)).map_err(Failure::store)?;
     let Some(before) = before else {
         return Err(Failure::unusable(format!(
             "{journal}: it belongs to no organism yet: its first start gives it one"
@@ -101,8 +97,8 @@ fn rename(name: &str, journal: &Path) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn stat(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
-    let stat = JournalReader::open(journal).and_then(|reader| reader.stat()).map_err(Failure::store)?;
+fn stat(journal: &dyn Store, json: bool) -> Result<ExitCode, Failure> {
+    let stat = journal.read().and_then(|reader| reader.stat()).map_err(Failure::store)?;
     if json {
         let mut value = json!(stat);
         value["last_written"] = (stat.last_written > 0).then(|| Time::from_nanos(stat.last_written).to_string()).into();
@@ -148,23 +144,14 @@ fn state(stat: &Stat) -> String {
     }
 }
 
-fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
-    let damaged = "damaged: restore a copy, or move it away and start anew";
-    let (report, verdict) = match JournalReader::open(journal).and_then(|reader| reader.verify()) {
-        Err(StoreError { problem: problem @ FileProblem::Damaged { .. }, .. }) => {
-            (VerifyReport::damaged(&problem), damaged)
-        }
-        Err(StoreError { problem: problem @ FileProblem::DamagedLog { .. }, .. }) => {
-            (VerifyReport::damaged(&problem), "its log is damaged; what is before that place can be kept")
-        }
-        Err(StoreError { problem: problem @ FileProblem::UnsyncedLog { .. }, .. }) => {
-            (VerifyReport::damaged(&problem), "its log is incomplete; what is before that place can be kept")
-        }
-        report => match report.map_err(Failure::store)? {
-            report if !report.faults.is_empty() => (report, damaged),
-            report if report.unchecked => (report, "its rows are in order; its pages and indexes were not checked"),
-            report => (report, "in order"),
-        },
+fn verify(journal: &dyn Store, json: bool) -> Result<ExitCode, Failure> {
+    let report = journal.verify().map_err(Failure::store)?;
+    let verdict = match report.verdict {
+        Verdict::DamagedLog => "its log is damaged; what is before that place can be kept",
+        Verdict::IncompleteLog => "its log is incomplete; what is before that place can be kept",
+        Verdict::InOrder if report.unchecked => "its rows are in order; its pages and indexes were not checked",
+        Verdict::InOrder => "in order",
+        _ => "damaged: restore a copy, or move it away and start anew",
     };
     if json {
         let cut = report.cut.map(|cut| json!({ "at": cut.at, "bytes": cut.bytes, "frames": cut.frames }));
@@ -176,20 +163,18 @@ fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
         }))?;
     } else {
         for said in &report.faults {
-            print::note(Escaped::line(&format!("{}: {said}", journal.display())));
+            print::note(Escaped::line(&format!("{journal}: {said}")));
         }
         if let Some(cut) = report.cut {
             print::note(Escaped::line(&format!(
-                "{}: its log ended with an unfinished transaction ({} bytes from byte {} on), which was cut off",
-                journal.display(),
-                cut.bytes,
-                cut.at
+                "{journal}: its log ended with an unfinished transaction ({} bytes from byte {} on), which was cut off",
+                cut.bytes, cut.at
             )));
         }
-        if report.unchecked {
-            print::note(Escaped::line(&format!("{}: {}", journal.display(), FileProblem::Outgrown)));
+        if let Some(why) = report.why_unchecked() {
+            print::note(Escaped::line(&format!("{journal}: {why}")));
         }
-        print::line(format_args!("{}: {verdict}", journal.display()))?;
+        print::line(format_args!("{journal}: {verdict}"))?;
     }
     let in_order = report.faults.is_empty() && !report.unchecked;
     Ok(if in_order { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -197,10 +182,7 @@ fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
 
 fn compact(args: &Compact) -> Result<ExitCode, Failure> {
     let retention = Retention::default().age(args.age).bytes(args.size as u64);
-    // The secret is for new journals: this one exists.
-    let options = JournalOptions::new([0; 32]).retention(retention).cut(args.cut);
-    let mut journal = SqliteJournal::open_existing(&args.of.file()?, &options).map_err(Failure::store)?;
-    let done = journal.compact(Clock::real().now()).map_err(Failure::store)?;
+    let done = args.of.journal()?.compact(retention, args.cut, Clock::real().now()).map_err(Failure::store)?;
     let freed = done.before.saturating_sub(done.after).div_ceil(1024);
     let left = done.after.div_ceil(1024);
     print::line(format_args!("{} rows deleted, {freed} KiB freed, {left} KiB left", done.rows))?;

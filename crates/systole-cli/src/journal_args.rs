@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use systole::config::Config;
-use systole::journal::JournalReader;
+use systole::journal::{Journaled, Store};
 use systole_core::core::Blueprint;
 
 use super::failure::Failure;
@@ -26,12 +26,12 @@ pub(super) struct JournalArgs {
 
 impl JournalArgs {
     /// The journal. That of an organism must be its own.
-    pub(super) fn file(&self) -> Result<PathBuf, Failure> {
-        let file = journal(self.journal.as_deref(), self.organism.as_deref())?;
-        if let (Some(blueprint), Ok(reader)) = (self.blueprint()?, JournalReader::open(&file)) {
+    pub(super) fn journal(&self) -> Result<Journaled, Failure> {
+        let journal = journal(self.journal.as_deref(), self.organism.as_deref())?;
+        if let (Some(blueprint), Ok(reader)) = (self.blueprint()?, journal.read()) {
             reader.check_owner(&blueprint.organism).map_err(Failure::store)?;
         }
-        Ok(file)
+        Ok(journal)
     }
 
     /// The blueprint of the organism; `None` where the journal was named, and the organism is unknown.
@@ -44,26 +44,26 @@ impl JournalArgs {
 
 /// The journal that was named; without a name, that of the organism, or of the `organism.yaml` in this folder, or the
 /// only one in it.
-pub(super) fn journal(named: Option<&Path>, organism: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(super) fn journal(named: Option<&Path>, organism: Option<&Path>) -> Result<Journaled, Failure> {
     if let Some(named) = named {
-        return Ok(named.to_owned());
+        return Ok(Journaled::new(named));
     }
     let here = Path::new(ORGANISM);
     let Some(organism) = organism.or(Some(here).filter(|here| here.exists())) else { return only() };
     let journal = config(organism)?.journal;
     let none = || Failure::unusable(format!("{} has durability: off: name a journal", organism.display()));
-    Ok(journal.ok_or_else(none)?.file)
+    journal.ok_or_else(none)
 }
 
 /// The only journal in this folder.
-fn only() -> Result<PathBuf, Failure> {
+fn only() -> Result<Journaled, Failure> {
     let folder = std::fs::read_dir(".").map_err(|cause| Failure::read(Path::new("."), cause))?;
     let paths = folder.filter_map(|entry| Some(PathBuf::from(entry.ok()?.file_name())));
     let mut journals: Vec<_> =
         paths.filter(|path| path.extension().is_some_and(|is| is == EXTENSION) && path.is_file()).collect();
     journals.sort();
     match journals.as_slice() {
-        [journal] => Ok(journal.clone()),
+        [journal] => Ok(Journaled::new(journal)),
         [] => Err(Failure::unusable(format!("there is no {ORGANISM} and no *.{EXTENSION} here: name the journal"))),
         several => {
             let names: Vec<_> = several.iter().map(|path| path.display().to_string()).collect();

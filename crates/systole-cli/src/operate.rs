@@ -1,13 +1,12 @@
 //! Commands for a running organism: they go through the socket beside its journal.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
 use systole::gateway::{Method, call_operator};
-use systole::journal::JournalReader;
+use systole::journal::{Journaled, Store};
 use systole_core::vocab::Name;
 use tokio::time::timeout;
 
@@ -68,35 +67,35 @@ pub(super) struct Top {
 }
 
 pub(super) fn cancel(args: &Cancel) -> Result<ExitCode, Failure> {
-    let journal = args.of.file()?;
-    let reader = JournalReader::open(&journal).map_err(Failure::store)?;
-    let mut act = json!({ "act": "cancel", "conversation": args.conversation.find(&reader)?.to_string() });
+    let journal = args.of.journal()?;
+    let reader = journal.read().map_err(Failure::store)?;
+    let mut act = json!({ "act": "cancel", "conversation": args.conversation.find(&*reader)?.to_string() });
     if let Some(thread) = &args.thread {
-        act["thread"] = thread.find(&reader)?.to_string().into();
+        act["thread"] = thread.find(&*reader)?.to_string().into();
     }
     drop(reader);
     act_on(&journal, &act)
 }
 
 pub(super) fn pause(args: &OneListener) -> Result<ExitCode, Failure> {
-    act_on(&args.of.file()?, &json!({ "act": "pause", "listener": args.listener.as_str() }))
+    act_on(&args.of.journal()?, &json!({ "act": "pause", "listener": args.listener.as_str() }))
 }
 
 pub(super) fn resume(args: &OneListener) -> Result<ExitCode, Failure> {
-    act_on(&args.of.file()?, &json!({ "act": "resume", "listener": args.listener.as_str() }))
+    act_on(&args.of.journal()?, &json!({ "act": "resume", "listener": args.listener.as_str() }))
 }
 
 pub(super) fn log_level(args: &LogLevel) -> Result<ExitCode, Failure> {
-    act_on(&args.of.file()?, &json!({ "act": "log-level", "level": args.levels }))
+    act_on(&args.of.journal()?, &json!({ "act": "log-level", "level": args.levels }))
 }
 
 pub(super) fn drain(args: &Drain) -> Result<ExitCode, Failure> {
-    act_on(&args.of.file()?, &json!({ "act": "drain", "within": args.within }))
+    act_on(&args.of.journal()?, &json!({ "act": "drain", "within": args.within }))
 }
 
 /// Shows what the listeners of a running organism do, and its open conversations.
 pub(super) fn top(args: &Top) -> Result<ExitCode, Failure> {
-    let journal = args.of.file()?;
+    let journal = args.of.journal()?;
     let listeners = look(&journal, "/v1/admin/listeners?limit=500")?;
     let conversations = look(&journal, "/v1/admin/conversations?state=open&limit=20")?;
     if args.json {
@@ -134,7 +133,7 @@ pub(super) fn top(args: &Top) -> Result<ExitCode, Failure> {
 }
 
 /// Does an act, and prints its outcomes: exit code 1 if one of them is an error.
-pub(super) fn act_on(journal: &Path, act: &Value) -> Result<ExitCode, Failure> {
+pub(super) fn act_on(journal: &Journaled, act: &Value) -> Result<ExitCode, Failure> {
     let (mut code, name) = (ExitCode::SUCCESS, act["act"].as_str().unwrap_or_default());
     for outcome in acted(journal, act)? {
         let of = outcome["of"].as_str().unwrap_or_default();
@@ -150,22 +149,27 @@ pub(super) fn act_on(journal: &Path, act: &Value) -> Result<ExitCode, Failure> {
 }
 
 /// Does an act, and returns its outcomes.
-pub(super) fn acted(journal: &Path, act: &Value) -> Result<Vec<Value>, Failure> {
+pub(super) fn acted(journal: &Journaled, act: &Value) -> Result<Vec<Value>, Failure> {
     let mut answer = call(journal, Method::POST, "/v1/admin/acts", act.to_string().into_bytes())?;
     Ok(answer["outcomes"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 
-fn look(journal: &Path, path: &str) -> Result<Value, Failure> {
+fn look(journal: &Journaled, path: &str) -> Result<Value, Failure> {
     call(journal, Method::GET, path, Vec::new())
 }
 
 /// Checks whether an organism that serves operators has the journal open.
-pub(super) fn is_served(journal: &Path) -> bool {
-    std::os::unix::net::UnixStream::connect(systole::gateway::socket_path(journal)).is_ok()
+pub(super) fn is_served(journal: &Journaled) -> bool {
+    std::os::unix::net::UnixStream::connect(systole::gateway::socket_path(&journal.file)).is_ok()
 }
 
 /// Sends a message as a client, and waits for the answer.
-pub(super) fn ask(journal: &Path, client: &str, message: Vec<u8>, within: Option<Duration>) -> Result<Value, Failure> {
+pub(super) fn ask(
+    journal: &Journaled,
+    client: &str,
+    message: Vec<u8>,
+    within: Option<Duration>,
+) -> Result<Value, Failure> {
     let path = format!("/v1/admin/ask?client={client}");
     loop {
         match exchange(journal, Method::POST, &path, message.clone(), within)? {
@@ -177,7 +181,7 @@ pub(super) fn ask(journal: &Path, client: &str, message: Vec<u8>, within: Option
     }
 }
 
-fn call(journal: &Path, method: Method, path: &str, body: Vec<u8>) -> Result<Value, Failure> {
+fn call(journal: &Journaled, method: Method, path: &str, body: Vec<u8>) -> Result<Value, Failure> {
     match exchange(journal, method, path, body, Some(PATIENCE))? {
         (200, answer) => Ok(answer),
         (_, answer) => Err(refused(&answer)),
@@ -190,7 +194,7 @@ fn refused(answer: &Value) -> Failure {
 
 /// Calls the organism; returns status and body of its answer.
 fn exchange(
-    journal: &Path,
+    journal: &Journaled,
     method: Method,
     path: &str,
     body: Vec<u8>,
@@ -198,14 +202,13 @@ fn exchange(
 ) -> Result<(u16, Value), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let exchange = async {
-        let call = call_operator(journal, method, path, body);
+        let call = call_operator(&journal.file, method, path, body);
         match within {
             Some(within) => timeout(within, call).await.map_err(|_| Failure::no("no answer came in time")),
             None => Ok(call.await),
         }
     };
     let (status, body) = runtime.block_on(exchange)?.map_err(|error| {
-        let journal = journal.display();
         Failure::unusable(format!(
             "no running organism serves operators for {journal}: {error}; `systole run` does, where it has a journal"
         ))

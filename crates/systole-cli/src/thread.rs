@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::journal::{ConversationFilter, JournalReader, KeptConversation, ThreadEntry};
+use systole::journal::{ConversationFilter, KeptConversation, Reader, Store, ThreadEntry};
 use systole_core::journal::Owner;
 use systole_core::vocab::{FaultCode, Name, QName, ThreadId, Time};
 
@@ -143,7 +143,7 @@ fn only<T: Copy + Display>(ids: impl Iterator<Item = T>, digits: &str) -> Result
 
 impl Sought {
     /// Finds the one thread.
-    pub(super) fn find(&self, reader: &JournalReader) -> Result<ThreadId, Failure> {
+    pub(super) fn find(&self, reader: &dyn Reader) -> Result<ThreadId, Failure> {
         let digits = match self {
             Self::Id(id) => return Ok(*id),
             Self::Digits(digits) => digits,
@@ -161,8 +161,8 @@ impl Sought {
 }
 
 impl Journal {
-    fn read(&self) -> Result<JournalReader, Failure> {
-        JournalReader::open(&self.of.file()?).map_err(Failure::store)
+    fn read(&self) -> Result<Box<dyn Reader>, Failure> {
+        self.of.journal()?.read().map_err(Failure::store)
     }
 }
 
@@ -242,7 +242,7 @@ fn state(thread: &ThreadEntry) -> &'static str {
 }
 
 /// The threads of the conversation that a thread belongs to.
-fn conversation(reader: &JournalReader, id: ThreadId) -> Result<Vec<ThreadEntry>, Failure> {
+fn conversation(reader: &dyn Reader, id: ThreadId) -> Result<Vec<ThreadEntry>, Failure> {
     let threads = reader.conversation(id).map_err(Failure::store)?;
     match threads.is_empty() {
         true => {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use systole::config::{Config, ListenerKind};
 use systole::gateway::PrincipalKind;
-use systole::journal::{JournalOptions, JournalReader, Principals, StoreError};
+use systole::journal::{JournalError, PrincipalStore, Store};
 use systole::runtime::clock::Clock;
 use systole::runtime::entropy::Entropy;
 use systole_core::core::Party;
@@ -93,18 +93,16 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
 }
 
 impl Of {
-    fn open(&self) -> Result<(Config, Principals), Failure> {
+    fn open(&self) -> Result<(Config, Box<dyn PrincipalStore>), Failure> {
         let config = Config::load(&self.organism).map_err(Failure::Config)?;
         let (Some(_), Some(journal)) = (&config.gateway, &config.journal) else {
             let file = self.organism.display();
             return Err(Failure::unusable(format!("{file} has no gateway: add gateway: {{ listen: 127.0.0.1:8420 }}")));
         };
-        let (durability, retention) = (journal.durability, journal.retention);
-        let options = JournalOptions::new(Entropy::Real.secret()).durability(durability).retention(retention);
-        if let Ok(reader) = JournalReader::open(&journal.file) {
+        if let Ok(reader) = journal.read() {
             reader.check_owner(&config.blueprint.organism).map_err(failure)?;
         }
-        let principals = Principals::open(&journal.file, &options).map_err(failure)?;
+        let principals = journal.admit(Entropy::Real.secret()).map_err(failure)?;
         Ok((config, principals))
     }
 }
@@ -135,6 +133,6 @@ fn judge(config: &Config, name: &Name, wanted: Option<PrincipalKind>) -> Result<
     }
 }
 
-fn failure(error: StoreError) -> Failure {
+fn failure(error: JournalError) -> Failure {
     Failure::unusable(error.to_string())
 }

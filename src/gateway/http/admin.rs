@@ -359,7 +359,9 @@ impl From<LookError> for Problem {
         match error {
             LookError::Invalid(why) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "look", "No such look", why),
             LookError::Journal(error) => error.into(),
-            LookError::Store(why) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "journal", "No journal", why),
+            LookError::Store(error) => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "journal", "No journal", error.to_string())
+            }
         }
     }
 }

@@ -57,8 +57,8 @@ impl Authenticated {
     }
 
     /// Checks whether the token is still that of the same principal.
-    pub fn is_valid(&self, app: &AppState) -> bool {
-        app.query.bearer(self.token).is_ok_and(|found| found.as_ref() == Some(&self.principal))
+    pub async fn is_valid(&self, app: &AppState) -> bool {
+        app.query.bearer(self.token).await.is_ok_and(|found| found.as_ref() == Some(&self.principal))
     }
 }
 
@@ -82,7 +82,8 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
         Some(Ok(token)) => token::hash(token),
     };
     let is_removal_notice = (app.removal_notice)(request.uri().path());
-    let principal = match app.query.bearer(token).map(|found| found.filter(|principal| is_here(&app, principal))) {
+    let principal = match app.query.bearer(token).await.map(|found| found.filter(|principal| is_here(&app, principal)))
+    {
         Ok(Some(principal)) => principal,
         // The request is kept meanwhile, so that nothing of its body is read.
         Ok(None) => {
@@ -102,7 +103,7 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
     let began = app.mailboxes.now();
     let mut response = next.run(request).await;
     response.extensions_mut().insert(name);
-    if is_safe && app.mailboxes.now().since(began) >= LONG && !known.is_valid(&app) {
+    if is_safe && app.mailboxes.now().since(began) >= LONG && !known.is_valid(&app).await {
         return closing(if is_removal_notice { Problem::removed() } else { Problem::unauthorized() });
     }
     response

@@ -35,7 +35,7 @@ pub(super) async fn readyz(State(app): State<Arc<AppState>>) -> Result<Response,
     app.edge.admission.vacant().map_err(|full| Problem::full(&full))?;
     app.edge.bodies.room(Gauge::SMALL)?;
     // Without the journal no token is known.
-    app.query.answers()?;
+    app.query.answers().await?;
     Ok(view::document(StatusCode::OK, &Health { status: "ok" }))
 }
 

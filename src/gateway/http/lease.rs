@@ -73,7 +73,7 @@ pub(super) async fn lease(mailbox_request: MailboxRequest) -> Result<Response, P
         }
         drop(turn);
         app.mailboxes.await_news(arrived, until).await;
-        if !known.is_valid(&app) {
+        if !known.is_valid(&app).await {
             return Err(Problem::unauthorized());
         }
     };

@@ -86,7 +86,7 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
         // The message is durable: where the journal can't be read any more, only its answer is not shown.
         (answers, ended) = answers_of(app, kept.id, until).await.unwrap_or_default();
     }
-    if !known.is_valid(app) {
+    if !known.is_valid(app).await {
         // The message is submitted, and its answer not shown.
         (answers, ended) = (Vec::new(), false);
     }

@@ -42,7 +42,7 @@ use super::problem::{PROBLEM, Problem};
 use super::service::MailboxService;
 use super::submissions::Submissions;
 use crate::accept::{Admission, Bounds};
-use crate::journal::JournalQuery;
+use crate::journal::Query;
 use crate::runtime::{Organism, SendError};
 use crate::settings::GatewaySettings;
 pub use authenticate::Authenticated;
@@ -105,7 +105,7 @@ pub struct AppState {
     pub(super) organism: Arc<Organism>,
     pub(super) mailboxes: MailboxService,
     /// Queries of the journal.
-    pub(super) query: JournalQuery,
+    pub(super) query: Arc<dyn Query>,
     /// Secret of cursors.
     pub(super) cursors: [u8; 32],
     pub(super) sessions: Arc<Sessions>,

@@ -232,7 +232,7 @@ async fn read(app: &AppState, request: Request, limit: usize, media: Media) -> R
         let detail = format!("the body took longer than {} s", time.as_secs_f64());
         Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "slow_body", "The body is too slow", detail))
     })?;
-    if app.mailboxes.now().since(began) >= LONG && !known.is_valid(app) {
+    if app.mailboxes.now().since(began) >= LONG && !known.is_valid(app).await {
         return Err(Problem::unauthorized());
     }
     Ok(all)

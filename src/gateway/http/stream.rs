@@ -85,7 +85,7 @@ async fn feed(app: Arc<AppState>, known: Arc<Authenticated>, mut range: Range, m
         let held = known.answer_bytes(&app);
         let Ok(turn) = held.turn(range.bytes).await else { return };
         let Ok(page) = app.query.page(range.clone()).await else { return };
-        if !known.is_valid(&app) || held.more(page.bytes()).is_err() {
+        if !known.is_valid(&app).await || held.more(page.bytes()).is_err() {
             return;
         }
         drop(turn);

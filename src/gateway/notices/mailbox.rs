@@ -8,7 +8,7 @@ use systole_core::vocab::{MessageId, Name};
 
 use super::delegate::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Row, SessionId};
 use crate::gateway::service::{ActError, MailboxService};
-use crate::journal::{JournalQuery, StoredMail};
+use crate::journal::{Query, StoredMail};
 
 /// Gives each client the messages in the mailbox that the configuration assigns to it.
 ///
@@ -17,7 +17,7 @@ use crate::journal::{JournalQuery, StoredMail};
 #[derive(Debug, Clone)]
 pub(in crate::gateway) struct MailboxDelegate {
     mailboxes: MailboxService,
-    query: JournalQuery,
+    query: Arc<dyn Query>,
     /// The mailbox of each client that has one.
     owned: BTreeMap<Name, Name>,
     /// Rows that open sessions have confirmed, by token.
@@ -28,7 +28,11 @@ pub(in crate::gateway) struct MailboxDelegate {
 type Confirmed = HashMap<NoticeToken, Vec<MessageId>>;
 
 impl MailboxDelegate {
-    pub(in crate::gateway) fn new(mailboxes: MailboxService, query: JournalQuery, owned: BTreeMap<Name, Name>) -> Self {
+    pub(in crate::gateway) fn new(
+        mailboxes: MailboxService,
+        query: Arc<dyn Query>,
+        owned: BTreeMap<Name, Name>,
+    ) -> Self {
         Self { mailboxes, query, owned, confirmed: Arc::default() }
     }
 

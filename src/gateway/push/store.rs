@@ -12,7 +12,7 @@ use super::answer::{Verdict, judge, refused};
 use super::endpoints::{Endpoints, Next};
 use crate::gateway::judge::Judge;
 use crate::gateway::service::{ActError, Acted, MailboxService};
-use crate::journal::JournalQuery;
+use crate::journal::Query;
 use crate::outbound::{Begun, DeliveryOutcome, DeliveryStore, Job, Said, StoreClosed, Stored};
 use crate::runtime::Organism;
 
@@ -20,7 +20,7 @@ use crate::runtime::Organism;
 #[derive(Debug)]
 pub(in crate::gateway) struct MailStore {
     pub(in crate::gateway) mailboxes: MailboxService,
-    pub(in crate::gateway) query: JournalQuery,
+    pub(in crate::gateway) query: Arc<dyn Query>,
     pub(in crate::gateway) endpoints: Endpoints,
     pub(in crate::gateway) judge: Arc<Judge>,
     pub(in crate::gateway) organism: Arc<Organism>,

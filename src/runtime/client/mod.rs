@@ -135,7 +135,7 @@ impl Client {
     }
 
     /// Sends the bytes of one envelope as [`send_last`](Self::send_last) does, under a key that is written in the step that
-    /// takes them: [`JournalReader::keys`](crate::journal::JournalReader::keys) has the keys of what was sent, also after a
+    /// takes them: [`Reader::keys`](crate::journal::Reader::keys) has the keys of what was sent, also after a
     /// crash, until retention deletes them. A key that was used before is not refused.
     ///
     /// # Errors

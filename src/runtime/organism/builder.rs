@@ -9,7 +9,7 @@ use actix::{Actor, Context};
 use systole_core::core::{
     Blueprint, BlueprintProblem, ClientContract, Contract, Decoders, Failure, ListenerId, MetaFlags, Scheduling,
 };
-use systole_core::journal::{Journal, JournalError, Recovered};
+use systole_core::journal::{Journal, Recovered};
 use systole_core::vocab::{Budget, Limits, Name, Partition, QName};
 use systole_xml::schema::{Catalog, DecodeFn, Payload, PayloadSchema};
 
@@ -17,8 +17,7 @@ use super::Organism;
 #[cfg(feature = "gateway")]
 use super::part::Pauses;
 use super::part::{Part, Parts};
-use crate::journal::LogFull;
-use crate::journal::{Durability, JournalOptions, Retention, Room, SqliteJournal};
+use crate::journal::{Claim, Durability, Journaled, LogFull, OpenStore, Retention, Room, Store};
 use crate::runtime::handler::contract::{Acceptors, ClientBuilder, ContractBuilder, Words, undecoded};
 use crate::runtime::handler::delivery::Delivery;
 use crate::runtime::handler::function::{AsFunctions, FunctionAnswer, FunctionRoute, Functions};
@@ -71,29 +70,30 @@ pub(crate) type LogLevels = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync
 
 /// The journal of an organism, before it is opened.
 pub(crate) enum JournalChoice {
-    File { file: PathBuf, durability: Durability, retention: Retention },
+    /// A store, with all that others read and ask.
+    Store(Arc<dyn Store>),
+    /// A file, before its retention is known.
+    File(Journaled),
+    /// A journal of the program's own, which nothing else reads.
     Own(Box<dyn Journal>),
 }
 
 impl JournalChoice {
     /// Opens the journal and recovers it.
     pub(crate) fn open(self, organism: &str, entropy: &Entropy) -> Result<Opened, StartError> {
-        let (mut room, mut place) = (None, None);
-        let mut log_full = LogFull::default();
-        let mut journal: Box<dyn Journal> = match self {
-            Self::File { file, durability, retention } => {
-                let options = JournalOptions::new(entropy.secret()).durability(durability).retention(retention);
-                let mut journal = SqliteJournal::open_when_free(&file, &options).map_err(JournalError::from)?;
-                journal.claim(organism, entropy.random()).map_err(JournalError::from)?;
-                room = Some(journal.room());
-                log_full = journal.log_full();
-                place = Some(file);
-                Box::new(journal)
+        let store: Arc<dyn Store> = match self {
+            Self::Own(mut journal) => {
+                let recovered = journal.recover()?;
+                return Ok(Opened { journal, recovered, store: None, room: None, full: LogFull::default() });
             }
-            Self::Own(journal) => journal,
+            Self::Store(store) => store,
+            Self::File(journaled) => Arc::new(journaled),
         };
+        let secret = entropy.secret();
+        let claim = Claim { organism, id: entropy.random() };
+        let OpenStore { mut journal, room, full } = store.open(secret, Some(claim))?;
         let recovered = journal.recover()?;
-        Ok(Opened { journal, recovered, room, log_full, file: place })
+        Ok(Opened { journal, recovered, store: Some(store), room: Some(room), full })
     }
 }
 
@@ -101,12 +101,12 @@ impl JournalChoice {
 pub(crate) struct Opened {
     pub(crate) journal: Box<dyn Journal>,
     pub(crate) recovered: Recovered,
-    /// Room for the promises to clients, in a file.
+    /// The store that it is the writing end of.
+    pub(crate) store: Option<Arc<dyn Store>>,
+    /// Room for the promises to clients, in a store.
     pub(crate) room: Option<Arc<Room>>,
-    /// States whether the log is full, because another program reads the file.
-    pub(crate) log_full: LogFull,
-    /// The file, where the journal is one.
-    pub(crate) file: Option<PathBuf>,
+    /// States whether the store takes no new messages for a while.
+    pub(crate) full: LogFull,
 }
 
 /// A checked organism, ready to start.
@@ -420,16 +420,15 @@ impl OrganismBuilder {
     /// with the same file.
     #[must_use]
     pub fn durable(mut self, file: impl Into<PathBuf>, durability: Durability) -> Self {
-        let retention = Retention::default();
-        self.journal = Some(JournalChoice::File { file: file.into(), durability, retention });
+        self.journal = Some(JournalChoice::File(Journaled::new(file).durability(durability)));
         self
     }
 
     /// Sets how long a [`durable`](Self::durable) organism keeps ended rows for inspection.
     #[must_use]
     pub fn retention(mut self, kept: Retention) -> Self {
-        if let Some(JournalChoice::File { retention, .. }) = &mut self.journal {
-            *retention = kept;
+        if let Some(JournalChoice::File(journaled)) = &mut self.journal {
+            journaled.retention = kept;
         }
         self
     }
@@ -439,6 +438,13 @@ impl OrganismBuilder {
     #[must_use]
     pub fn log_levels(mut self, set: impl Fn(&str) -> Result<(), String> + Send + Sync + 'static) -> Self {
         self.log_levels = Some(Arc::new(set));
+        self
+    }
+
+    /// Keeps all durable state in a store, and starts from the state in it.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.journal = Some(JournalChoice::Store(store));
         self
     }
 

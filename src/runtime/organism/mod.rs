@@ -7,7 +7,6 @@ pub(super) mod part;
 pub(super) mod serve;
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,7 +23,7 @@ use systole_xml::schema::Catalog;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 
-use crate::journal::{JournalFeeder, JournalQuery, Logs, Room, StoreError};
+use crate::journal::{JournalFeeder, Logs, Query, Room, Store};
 use crate::process::ending;
 use crate::runtime::client::{Client, SendError};
 #[cfg(feature = "gateway")]
@@ -72,15 +71,15 @@ pub struct Organism {
     events: Option<Arc<EventRing>>,
     /// The number of the start in the life of the journal; 0 without one.
     epoch: u32,
-    /// Room for the promises to clients, where the journal is a file.
+    /// The store that its journal is the writing end of.
+    store: Option<Arc<dyn Store>>,
+    /// Room for the promises to clients, where there is a store.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "clients over a network come with the gateway"))]
     room: Option<Arc<Room>>,
     /// Brings the tables of the journal up to date for those who read them, where there is a journal.
     feeder: Option<JournalFeeder>,
-    /// The file of the journal, where it is one.
-    file: Option<PathBuf>,
-    /// Reads that file, from the first time that somebody does.
-    query: Mutex<Option<JournalQuery>>,
+    /// The queries of its store, from the first time that somebody asks.
+    query: Mutex<Option<Arc<dyn Query>>>,
     /// Moves partitions between cores, where there is a journal.
     handover: Option<Handover>,
     /// Closed when the threads of all shards have ended.
@@ -195,7 +194,7 @@ impl Organism {
             exits,
             receivers: egresses.into_iter().map(tokio::sync::Mutex::new).collect(),
             closed: AtomicBool::new(false),
-            log_full: journal.as_ref().map(|opened| opened.log_full.clone()).unwrap_or_default(),
+            log_full: journal.as_ref().map(|opened| opened.full.clone()).unwrap_or_default(),
             pending_acks: PendingAcks::default(),
             #[cfg(feature = "gateway")]
             endings: Arc::default(),
@@ -204,16 +203,16 @@ impl Organism {
         });
         let durable = journal.is_some();
         let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
-        let (journal_handle, recovered, room, file) = match journal {
+        let (journal_handle, recovered, store, room) = match journal {
             None => (None, None, None, None),
-            Some(Opened { journal, recovered, room, log_full: _, file }) => {
+            Some(Opened { journal, recovered, store, room, full: _ }) => {
                 let (epoch, links) = (recovered.epoch, shared.links.clone());
                 let cores = (0..).map(CoreId).zip(shares.iter().copied());
                 let journal_handle = match shared.clock.is_simulated() {
                     true => JournalHandle::here(journal, Logs::begin(epoch, cores), links),
                     false => JournalHandle::beside(journal, epoch, cores, shared.clock.clone(), links)?,
                 };
-                (Some(JournalKeeper::of(journal_handle)), Some(recovered), room, file)
+                (Some(JournalKeeper::of(journal_handle)), Some(recovered), store, room)
             }
         };
         if let (Some(journal_handle), Some(recovered)) = (&journal_handle, &recovered) {
@@ -250,7 +249,6 @@ impl Organism {
         let (alive, ended) = mpsc::channel(1);
         let organism = Self {
             feeder,
-            file,
             query: Mutex::default(),
             handover,
             shared,
@@ -260,6 +258,7 @@ impl Organism {
             warnings,
             events,
             epoch,
+            store,
             room,
             ended: Mutex::new(Some(ended)),
             log_levels,
@@ -278,7 +277,7 @@ impl Organism {
         }
     }
 
-    /// The room for the promises to clients, where the journal is a file.
+    /// The room for the promises to clients, where there is a store.
     #[cfg(feature = "gateway")]
     pub(crate) fn room(&self) -> Option<Arc<Room>> {
         self.room.clone()
@@ -294,19 +293,21 @@ impl Organism {
         self.shared.endings.watch(root, notify)
     }
 
-    /// Returns the reader of the journal; none where that is no file.
+    /// Returns the store of the organism; `None` if it lives in memory, or in a journal that nothing else reads.
+    pub fn store(&self) -> Option<&Arc<dyn Store>> {
+        self.store.as_ref()
+    }
+
+    /// Returns the queries of the organism's store, which are opened at the first call; `None` if it has no store.
     ///
     /// # Errors
-    /// [`StoreError`] if the file can't be read.
-    pub(crate) fn query(&self) -> Result<Option<JournalQuery>, StoreError> {
-        let Some(file) = &self.file else { return Ok(None) };
+    /// [`JournalError`] if the store can't be read.
+    pub(crate) fn query(&self) -> Result<Option<Arc<dyn Query>>, JournalError> {
+        let Some(store) = &self.store else { return Ok(None) };
         let mut kept = self.query.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.is_none() {
             // On a simulated clock nothing may happen on other threads.
-            *kept = Some(match self.shared.clock.is_simulated() {
-                true => JournalQuery::here(file)?,
-                false => JournalQuery::open(file, self.feeder.clone())?,
-            });
+            *kept = Some(store.ask(self.feeder.clone(), self.shared.clock.is_simulated())?);
         }
         Ok(kept.clone())
     }

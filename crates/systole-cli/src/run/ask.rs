@@ -10,6 +10,8 @@ use bytes::Bytes;
 use clap::Args;
 #[cfg(feature = "gateway")]
 use systole::config::Config;
+#[cfg(feature = "gateway")]
+use systole::journal::Journaled;
 use systole::listeners::human::Console;
 use systole::process::conceal;
 use systole::runtime::{Conversation, Organism, SendError};
@@ -121,14 +123,14 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
 
 /// The journal of an organism that runs already, and serves operators.
 #[cfg(feature = "gateway")]
-fn served(organism: &Path) -> Result<Option<PathBuf>, Failure> {
+fn served(organism: &Path) -> Result<Option<Journaled>, Failure> {
     let config = Config::load(organism).map_err(Failure::Config)?;
-    Ok(config.journal.map(|journal| journal.file).filter(|journal| operate::is_served(journal)))
+    Ok(config.journal.filter(operate::is_served))
 }
 
 /// Lets the running organism take the message.
 #[cfg(feature = "gateway")]
-fn online(args: &Ask, journal: &Path) -> Result<ExitCode, Failure> {
+fn online(args: &Ask, journal: &Journaled) -> Result<ExitCode, Failure> {
     let message = match args.message.as_str() {
         "-" => crate::file::read("-".as_ref(), crate::file::DOCUMENT)?,
         message => message.as_bytes().to_vec(),

@@ -11,7 +11,6 @@ use rustix::fs::{Mode, OFlags};
 use systole::config::{
     Advice, Adviser, Config, ConfiguredOrganism, LaunchError, ListenerKind, Mistake, Survey, check_journal,
 };
-use systole::journal::Journaled;
 use systole::listeners::human::{self, Console};
 use systole::runtime::Events;
 use systole_core::core::Party;
@@ -84,11 +83,11 @@ impl Stage {
             Some(config) => config,
             None => Config::load(&args.organism).map_err(Failure::Config)?,
         };
-        if let Some(Journaled { file, .. }) = &config.journal {
+        if let Some(journal) = &config.journal {
             // Before any file is made beside it.
-            check_journal(file)
-                .map_err(|why| Failure::unusable(format!("the journal can't be opened: {}: {why}", file.display())))?;
-            missing_parties::refuse(file, &config.blueprint, args)?;
+            check_journal(&journal.file)
+                .map_err(|why| Failure::unusable(format!("the journal can't be opened: {journal}: {why}")))?;
+            missing_parties::refuse(journal, &config.blueprint, args)?;
         }
         let journal = config.journal.as_ref().filter(|_| self.sources.iter().any(Source::is_stable));
         let once = journal.map(|journal| Once::load(journal, args.sends_again())).transpose()?;

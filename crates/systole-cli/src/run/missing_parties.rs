@@ -2,9 +2,8 @@
 //! in organism.yaml is reason enough for that.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use systole::journal::JournalReader;
+use systole::journal::Store;
 use systole_core::core::{Blueprint, Party};
 use systole_core::journal::Owner;
 use systole_core::vocab::Name;
@@ -13,9 +12,9 @@ use super::Run;
 use crate::failure::Failure;
 
 /// Refuses a start that would end open threads of missing parties, unless `--drop` names them.
-pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Result<(), Failure> {
+pub(super) fn refuse(journal: &dyn Store, blueprint: &Blueprint, args: &Run) -> Result<(), Failure> {
     // An unreadable journal is reported when it is opened for writing.
-    let Ok(reader) = JournalReader::open(journal) else { return Ok(()) };
+    let Ok(reader) = journal.read() else { return Ok(()) };
     let Ok(owners) = reader.open_owners() else { return Ok(()) };
     // The start refuses the journal of another organism; the parties of that are not missing here.
     if reader.check_owner(&blueprint.organism).is_err() {

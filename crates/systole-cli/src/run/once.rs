@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use systole::journal::{FileProblem, JournalOptions, JournalReader, Journaled, SqliteJournal, StoreError};
+use systole::journal::{JournalErrorKind, Store};
 use systole::runtime::entropy::Entropy;
 use systole_core::vocab::Name;
 
@@ -43,25 +43,21 @@ pub(super) enum Sending {
 
 impl Once {
     /// Reads the keys of messages that were sent, before the organism starts. `again`: they are sent again, too.
-    pub(super) fn load(journal: &Journaled, again: bool) -> Result<Self, Failure> {
+    pub(super) fn load(journal: &dyn Store, again: bool) -> Result<Self, Failure> {
         let client = Name::parse(CLIENT).map_err(|error| Failure::unusable(error.to_string()))?;
-        let read = || JournalReader::open(&journal.file).and_then(|reader| reader.keys(&client, PREFIX));
+        let read = || journal.read().and_then(|reader| reader.keys(&client, PREFIX));
         let known = match read() {
             // The start creates it.
-            Err(StoreError { problem: FileProblem::Missing, .. }) => Vec::new(),
+            Err(error) if error.kind() == JournalErrorKind::Missing => Vec::new(),
             // The start makes a journal of an empty file, and cuts what a loss of power has torn.
-            Err(_) => {
-                let options = JournalOptions::new(Entropy::Real.secret());
-                let options = options.durability(journal.durability).retention(journal.retention);
-                match SqliteJournal::open_when_free(&journal.file, &options) {
-                    Ok(opened) => {
-                        drop(opened);
-                        read().map_err(Failure::store)?
-                    }
-                    // The start fails in the same way, and reports it.
-                    Err(_) => Vec::new(),
+            Err(_) => match journal.open(Entropy::Real.secret(), None) {
+                Ok(opened) => {
+                    drop(opened);
+                    read().map_err(Failure::store)?
                 }
-            }
+                // The start fails in the same way, and reports it.
+                Err(_) => Vec::new(),
+            },
             Ok(known) => known,
         };
         Ok(Self { known: known.iter().filter_map(|key| number(key)).collect(), again, ..Self::default() })

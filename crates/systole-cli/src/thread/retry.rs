@@ -10,7 +10,7 @@ use clap::Args;
 #[cfg(feature = "gateway")]
 use serde_json::json;
 use systole::config::Config;
-use systole::journal::{JournalOptions, JournalReader, Retry as Point, RetryError, SqliteJournal};
+use systole::journal::{Journaled, Reader, Retry as Point, RetryError, Store};
 use systole::runtime::clock::Clock;
 use systole_core::core::Party;
 use systole_core::vocab::{MessageId, Name, Position, ThreadId, XmlLimits};
@@ -55,18 +55,17 @@ pub(crate) struct Retry {
 pub(super) fn retry(args: &Retry) -> Result<ExitCode, Failure> {
     let journal = journal_args::journal(args.journal.as_deref(), args.organism.as_deref())?;
     let (conversation, at) = {
-        let reader = JournalReader::open(&journal).map_err(Failure::store)?;
-        let id = args.id.find(&reader)?;
-        (id, args.at.as_ref().map(|at| at.find(&reader, id)).transpose()?)
+        let reader = journal.read().map_err(Failure::store)?;
+        let id = args.id.find(&*reader)?;
+        (id, args.at.as_ref().map(|at| at.find(&*reader, id)).transpose()?)
     };
     #[cfg(feature = "gateway")]
     if operate::is_served(&journal) {
         return online(args, &journal, conversation, at);
     }
     let point = Point { conversation, at, edit: args.judged()?, owner: args.owner.clone() };
-    // The secret is for journals that are new: this one is not.
-    let mut journal = SqliteJournal::open_existing(&journal, &JournalOptions::new([0; 32])).map_err(Failure::store)?;
-    let id = journal.retry(&point, Clock::real().now()).map_err(|error| match error {
+    let mut editor = journal.edit().map_err(Failure::store)?;
+    let id = editor.retry(&point, Clock::real().now()).map_err(|error| match error {
         RetryError::Store(error) => Failure::store(error),
         error => Failure::no(error.to_string()),
     })?;
@@ -76,7 +75,7 @@ pub(super) fn retry(args: &Retry) -> Result<ExitCode, Failure> {
 
 /// Lets the running organism do it, which judges the edit.
 #[cfg(feature = "gateway")]
-fn online(args: &Retry, journal: &Path, id: ThreadId, at: Option<MessageId>) -> Result<ExitCode, Failure> {
+fn online(args: &Retry, journal: &Journaled, id: ThreadId, at: Option<MessageId>) -> Result<ExitCode, Failure> {
     let mut act = json!({ "act": "retry", "conversation": id.to_string() });
     if let Some(at) = at {
         act["at"] = at.to_string().into();
@@ -140,7 +139,7 @@ impl FromStr for Message {
 
 impl Message {
     /// Finds the message of a conversation that the argument names.
-    fn find(&self, reader: &JournalReader, id: ThreadId) -> Result<MessageId, Failure> {
+    fn find(&self, reader: &dyn Reader, id: ThreadId) -> Result<MessageId, Failure> {
         let digits = match self {
             Self::Id(id) => return Ok(*id),
             Self::Digits(digits) => digits,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use systole::journal::{HistoryEntry, HistoryRecord, JournalReader, ThreadEntry};
+use systole::journal::{HistoryEntry, HistoryRecord, Reader, ThreadEntry};
 use systole_core::core::Usage;
 use systole_core::journal::{BodyRecord, MessageState, NoteRecord};
 use systole_core::vocab::{MessageId, Time};
@@ -30,8 +30,8 @@ struct Line {
 
 pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
     let reader = of.read()?;
-    let id = sought.find(&reader)?;
-    let threads = conversation(&reader, id)?;
+    let id = sought.find(&*reader)?;
+    let threads = conversation(&*reader, id)?;
     let tree = Threads::new(&threads);
     let whole = threads.iter().any(|thread| thread.record.id == id && thread.record.number == thread.record.root);
     let mut lines = Vec::new();
@@ -61,13 +61,13 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
 }
 
 /// The ids of the messages and answers of a thread.
-pub(super) fn said_ids(reader: &JournalReader, thread: &ThreadEntry) -> Result<Vec<MessageId>, Failure> {
+pub(super) fn said_ids(reader: &dyn Reader, thread: &ThreadEntry) -> Result<Vec<MessageId>, Failure> {
     let said = reader.said(&thread.record).map_err(Failure::store)?;
     Ok(said.into_iter().filter_map(|entry| Line::of(entry, String::new()).id).collect())
 }
 
 /// Returns the tokens and the cost of the answers that a thread has had from models; none if it has asked none.
-pub(super) fn usage(reader: &JournalReader, thread: &ThreadEntry) -> Result<Option<Usage>, Failure> {
+pub(super) fn usage(reader: &dyn Reader, thread: &ThreadEntry) -> Result<Option<Usage>, Failure> {
     let said = reader.said(&thread.record).map_err(Failure::store)?;
     let of = |entry: HistoryEntry| match entry.said {
         HistoryRecord::Recorded(note) => answer(&note).map(|(usage, _)| usage),

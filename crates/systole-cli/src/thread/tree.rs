@@ -54,7 +54,7 @@ impl<'a> Threads<'a> {
 pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Failure> {
     let reader = of.read()?;
     let threads = match sought {
-        Some(sought) => conversation(&reader, sought.find(&reader)?)?,
+        Some(sought) => conversation(&*reader, sought.find(&*reader)?)?,
         None => reader.open_threads().map_err(Failure::store)?,
     };
     let waiting = reader.waiting().map_err(Failure::store)?;
@@ -62,7 +62,7 @@ pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Fa
     let budgets = reader.budgets(of_whole).map_err(Failure::store)?;
     let budget = |thread: &ThreadEntry| budgets.get(&thread.record.number);
     // All open threads may be a million, and each has a history.
-    let usage = |thread: &ThreadEntry| sought.map_or(Ok(None), |_| show::usage(&reader, thread));
+    let usage = |thread: &ThreadEntry| sought.map_or(Ok(None), |_| show::usage(&*reader, thread));
     let tree = Threads::new(&threads);
     let waiting = |thread: &ThreadEntry| waiting.get(&thread.record.number).copied().unwrap_or(0);
     if of.json {

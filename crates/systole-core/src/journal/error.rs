@@ -15,7 +15,9 @@ pub struct JournalError {
 pub enum JournalErrorKind {
     /// Another writer has the journal.
     InUse,
-    /// No journal is at its place, or none that can be opened there; nothing was changed.
+    /// No journal is at its place.
+    Missing,
+    /// What is at the place of the journal can't be opened; nothing was changed.
     Unusable,
     /// The program is too old for the version of the journal, or too new while an earlier one uses it.
     Version,

@@ -82,8 +82,8 @@ impl From<StoreError> for JournalError {
             | FileProblem::Headless { .. }
             | FileProblem::InTheWay { .. }
             | FileProblem::NotOwned { .. }
-            | FileProblem::Missing
             | FileProblem::Worn => JournalErrorKind::Unusable,
+            FileProblem::Missing => JournalErrorKind::Missing,
             FileProblem::Moved | FileProblem::Parted { .. } | FileProblem::Truncated { .. } => JournalErrorKind::Moved,
             FileProblem::Newer { .. } | FileProblem::Older { .. } => JournalErrorKind::Version,
             FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } | FileProblem::UnsyncedLog { .. } => {

@@ -8,7 +8,6 @@ use systole_core::vocab::{FaultCode, MessageId, Name, QName, ThreadId, ThreadPat
 use systole_xml::ladder::root_of;
 
 use super::error::StoreError;
-use super::query::{JournalQuery, QueryError};
 use super::reader::{HistoryEntry, HistoryRecord, JournalReader, ThreadEntry, time};
 use crate::sqlite::FileProblem;
 
@@ -89,7 +88,7 @@ pub struct KeptMessage {
 }
 
 impl JournalReader {
-    /// Lists a page of conversations: see [`JournalQuery::conversations`].
+    /// Lists a page of conversations: see [`Query::conversations`](super::Query::conversations).
     ///
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
@@ -98,63 +97,32 @@ impl JournalReader {
     }
 }
 
-impl JournalQuery {
-    /// Lists conversations, newest first, and the number behind which the next page goes on, if there may be one.
-    ///
-    /// A page examines 2,000 conversations at most, and searches 64 MiB, so it may have fewer entries than its limit.
-    pub async fn conversations(
-        &self,
-        wanted: ConversationFilter,
-    ) -> Result<(Vec<KeptConversation>, Option<Number>), QueryError> {
-        self.run(move |reader| conversations(reader, &wanted)).await
-    }
+pub(super) fn history_of(
+    reader: &JournalReader,
+    thread: ThreadId,
+    skip: usize,
+    limit: usize,
+) -> Result<(Vec<KeptMessage>, bool), FileProblem> {
+    let Some(entry) = thread_of(reader, thread)? else { return Ok((Vec::new(), false)) };
+    let all = history(reader, &entry.record)?;
+    let has_more = all.len() > skip.saturating_add(limit);
+    Ok((all.into_iter().skip(skip).take(limit).collect(), has_more))
+}
 
-    /// Lists the threads of the conversation of a thread in the order in which they opened, those behind a number, and
-    /// the number behind which the next page goes on. Nothing if none is kept.
-    pub async fn threads(
-        &self,
-        of: ThreadId,
-        after: Number,
-        limit: usize,
-    ) -> Result<(Vec<KeptThread>, Option<Number>), QueryError> {
-        self.run(move |reader| threads(reader, of, after, limit)).await
-    }
-
-    /// Lists the entries of the history of a thread, in order of time, without the first `skip`, and whether there are more.
-    pub async fn history_of(
-        &self,
-        thread: ThreadId,
-        skip: usize,
-        limit: usize,
-    ) -> Result<(Vec<KeptMessage>, bool), QueryError> {
-        self.run(move |reader| {
-            let Some(entry) = thread_of(reader, thread)? else { return Ok((Vec::new(), false)) };
-            let all = history(reader, &entry.record)?;
-            let has_more = all.len() > skip.saturating_add(limit);
-            Ok((all.into_iter().skip(skip).take(limit).collect(), has_more))
-        })
-        .await
-    }
-
-    /// Finds a message in a mailbox of a thread, with all that its handler did.
-    pub async fn message(&self, id: MessageId) -> Result<Vec<KeptMessage>, QueryError> {
-        self.run(move |reader| {
-            let found = "WHERE id = ?1";
-            let found = reader.rows(found, [id.as_uuid().as_bytes()], |_, message: MessageRecord, _, _| Ok(message))?;
-            let Some(message) = found.into_iter().next() else { return Ok(Vec::new()) };
-            let thread = reader.entries("WHERE number = ?1", [message.thread.cast_signed()])?.pop();
-            let Some(thread) = thread else { return Ok(Vec::new()) };
-            let is_of_it = |kept: &KeptMessage| match &kept.entry.said {
-                HistoryRecord::Message(record, _) => record.number == message.number,
-                HistoryRecord::Awaited(..) | HistoryRecord::Left(..) => false,
-                HistoryRecord::Refused(note) | HistoryRecord::Said(note) | HistoryRecord::Recorded(note) => {
-                    note.message == message.number
-                }
-            };
-            Ok(history(reader, &thread.record)?.into_iter().filter(is_of_it).collect())
-        })
-        .await
-    }
+pub(super) fn message(reader: &JournalReader, id: MessageId) -> Result<Vec<KeptMessage>, FileProblem> {
+    let found =
+        reader.rows("WHERE id = ?1", [id.as_uuid().as_bytes()], |_, message: MessageRecord, _, _| Ok(message))?;
+    let Some(message) = found.into_iter().next() else { return Ok(Vec::new()) };
+    let thread = reader.entries("WHERE number = ?1", [message.thread.cast_signed()])?.pop();
+    let Some(thread) = thread else { return Ok(Vec::new()) };
+    let is_of_it = |kept: &KeptMessage| match &kept.entry.said {
+        HistoryRecord::Message(record, _) => record.number == message.number,
+        HistoryRecord::Awaited(..) | HistoryRecord::Left(..) => false,
+        HistoryRecord::Refused(note) | HistoryRecord::Said(note) | HistoryRecord::Recorded(note) => {
+            note.message == message.number
+        }
+    };
+    Ok(history(reader, &thread.record)?.into_iter().filter(is_of_it).collect())
 }
 
 fn thread_of(reader: &JournalReader, id: ThreadId) -> Result<Option<ThreadEntry>, FileProblem> {
@@ -190,7 +158,7 @@ fn history(reader: &JournalReader, thread: &ThreadRecord) -> Result<Vec<KeptMess
     Ok(reader.try_said(thread)?.into_iter().map(kept).collect())
 }
 
-fn conversations(
+pub(super) fn conversations(
     reader: &JournalReader,
     wanted: &ConversationFilter,
 ) -> Result<(Vec<KeptConversation>, Option<Number>), FileProblem> {
@@ -328,7 +296,7 @@ fn holds(reader: &JournalReader, root: &ThreadRecord, text: &str) -> Result<(boo
     Ok((false, read))
 }
 
-fn threads(
+pub(super) fn threads(
     reader: &JournalReader,
     of: ThreadId,
     after: Number,

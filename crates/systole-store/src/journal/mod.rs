@@ -13,6 +13,7 @@ mod edit;
 mod error;
 mod fan;
 mod fanout;
+mod file_store;
 mod logs;
 mod look;
 mod mail;
@@ -33,6 +34,7 @@ mod retain;
 mod retry;
 mod row;
 mod sqlite;
+mod store;
 mod sum;
 mod text;
 mod verify;
@@ -46,7 +48,6 @@ pub use edit::Compacted;
 pub use error::StoreError;
 pub use logs::Logs;
 pub use look::{ConversationFilter, KeptConversation, KeptMessage, KeptThread};
-pub use open::check_place;
 pub use owner::JournalOwner;
 pub use principals::Principals;
 pub use query::{History, Of};
@@ -54,12 +55,13 @@ pub use query::{JournalQuery, Page, Position, QueryError, Range, Sent, SentAnswe
 pub use reader::{HistoryEntry, HistoryRecord, JournalReader, Stat, ThreadEntry};
 pub use retry::{Retry, RetryError};
 pub use sqlite::SqliteJournal;
+pub use store::{Answering, Claim, Editor, OpenStore, PrincipalStore, Query, Reader, Store};
 pub use systole_core::journal::Durability;
-pub use verify::VerifyReport;
+pub use verify::{Verdict, VerifyReport};
 pub use weigh::Room;
 pub use writer::{Adopted, JournalFeeder, JournalSender, JournalWriter, Lost, TIDY, Told, Written};
 
-/// File, durability and retention of an organism's journal.
+/// File, durability and retention of an organism's journal: the [`Store`] in an SQLite file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Journaled {

@@ -21,7 +21,7 @@ pub(super) const FORMAT: Format =
 ///
 /// # Errors
 /// [`StoreError`] if something other than a file is there, or no file could be created or written.
-pub fn check_place(file: &Path) -> Result<(), StoreError> {
+pub(super) fn check_place(file: &Path) -> Result<(), StoreError> {
     place(file).and_then(|real| writable(&real)).map_err(|problem| problem.of(file))
 }
 

@@ -8,16 +8,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{OptionalExtension, Params, named_params};
 use systole_core::core::Egress;
-use systole_core::journal::{EgressRecord, MailRecord, MailStatus, Moment, Number, SubmissionRecord};
-use systole_core::vocab::{FaultCode, MessageId, Name, QName, Time, XmlLimits};
+use systole_core::journal::{
+    EgressRecord, JournalError, JournalErrorKind, MailRecord, MailStatus, Moment, Number, SubmissionRecord,
+};
+use systole_core::vocab::{FaultCode, MessageId, Name, QName, ThreadId, Time, XmlLimits};
 use systole_xml::ladder::{Raw, parse};
 use tokio::sync::oneshot;
 
 use super::error::StoreError;
+use super::look::{self, ConversationFilter, KeptConversation, KeptMessage, KeptThread};
 use super::mail::{Gone, StatusRow};
 use super::principal::PrincipalRow;
 use super::reader::{JournalReader, time};
 use super::retry::{Retry, RetryError};
+use super::store::{Answering, Query};
 use super::writer::JournalFeeder;
 use crate::principal::{Principal, TokenHash};
 use crate::sqlite::FileProblem;
@@ -41,20 +45,40 @@ pub struct JournalQuery {
     fails: Arc<AtomicBool>,
 }
 
-/// Failure to read the journal.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error(transparent)]
-pub struct QueryError(#[from] Arc<StoreError>);
+/// Failure to read the store.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct QueryError {
+    error: JournalError,
+    problem: Arc<str>,
+}
 
 impl QueryError {
-    /// The problem, without the path of the journal: clients of a network get it.
-    pub fn problem(&self) -> &FileProblem {
-        &self.0.problem
+    /// Makes an error. `problem` doesn't say where the store is.
+    pub fn new(error: JournalError, problem: impl Into<Arc<str>>) -> Self {
+        Self { error, problem: problem.into() }
+    }
+
+    /// The problem, without the place of the store: clients of a network get it.
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+
+    pub(super) fn ended() -> Self {
+        let message = "the thread that reads the journal has ended";
+        Self::new(JournalError::new(JournalErrorKind::Panicked, message), message)
+    }
+}
+
+impl From<StoreError> for QueryError {
+    fn from(error: StoreError) -> Self {
+        let problem = error.problem.to_string();
+        Self::new(error.into(), problem)
     }
 }
 
 /// A query; it receives an error if the journal can't be read at all.
-type Work = Box<dyn FnOnce(Result<&JournalReader, &Arc<StoreError>>) + Send>;
+type Work = Box<dyn FnOnce(Result<&JournalReader, &QueryError>) + Send>;
 
 /// The most queries that share one transaction.
 const TOGETHER: usize = 64;
@@ -228,111 +252,12 @@ impl JournalQuery {
         })
     }
 
-    /// Reads the moment of a retry.
-    pub async fn moment(&self, retry: Retry) -> Result<Result<Moment, RetryError>, QueryError> {
-        self.run(move |reader| Ok(retry.read(reader))).await
-    }
-
-    /// Returns the secret of the organism.
-    pub fn secret(&self) -> &[u8; 32] {
-        &self.secret
-    }
-
-    /// Reads messages of a mailbox in order of their numbers.
-    pub async fn page(&self, range: Range) -> Result<Page, QueryError> {
-        self.run(move |reader| page(reader, &range)).await
-    }
-
-    /// Reads a message of any mailbox.
-    pub async fn mail(&self, id: MessageId) -> Result<Option<StoredMail>, QueryError> {
-        self.run(move |reader| Ok(mail(reader, "WHERE id = ?1", [id.as_uuid().as_bytes()])?.pop())).await
-    }
-
-    /// Finds the first of these messages that is in a mailbox, ended or not.
-    pub async fn mail_among(&self, mailbox: Name, ids: Vec<MessageId>) -> Result<Option<MessageId>, QueryError> {
-        self.run(move |reader| {
-            let mut look = reader.db.prepare_cached("SELECT 1 FROM mail WHERE id = ?1 AND mailbox = ?2")?;
-            for id in ids {
-                if look.exists((id.as_uuid().as_bytes(), mailbox.as_str()))? {
-                    return Ok(Some(id));
-                }
-            }
-            Ok(None)
-        })
-        .await
-    }
-
-    /// Reads the messages of these numbers, in their order, without deleted ones.
-    pub async fn mail_at(&self, seqs: Vec<Number>) -> Result<Vec<StoredMail>, QueryError> {
-        self.run(move |reader| {
-            let at = |seq: Number| Ok(mail(reader, "WHERE seq = ?1", [seq.cast_signed()])?.pop());
-            seqs.into_iter().filter_map(|seq| at(seq).transpose()).collect()
-        })
-        .await
-    }
-
-    /// Reads the messages that match, oldest first, and whether there are more.
-    pub async fn history(&self, of: History) -> Result<(Vec<StoredMail>, bool), QueryError> {
-        self.run(move |reader| history(reader, &of)).await
-    }
-
-    /// Reads a message that a client submitted, with its answers but for the first `skip`: as many as have at most
-    /// `bytes` bytes together; a first answer that is longer is returned alone.
-    pub async fn submission(&self, id: MessageId, skip: usize, bytes: usize) -> Result<Option<Sent>, QueryError> {
-        self.run(move |reader| {
-            let found = reader.rows(
-                "WHERE id = ?1",
-                [id.as_uuid().as_bytes()],
-                |_, submission: SubmissionRecord, at, ended| Ok((submission, time(at), ended.is_some())),
-            )?;
-            let Some((submission, at, ended)) = found.into_iter().next() else { return Ok(None) };
-            let root = submission.root.as_uuid().as_bytes();
-            let first = "SELECT fault IS NOT NULL FROM egress WHERE root = ?1 ORDER BY number LIMIT 1";
-            let faulted = reader.db.prepare_cached(first)?.query_row([root], |row| row.get(0)).optional()?;
-            let (answers, has_more) = answers(reader, root, skip, bytes)?;
-            Ok(Some(Sent { submission, at, ended, faulted, answers, has_more }))
-        })
-        .await
-    }
-
-    /// Reads the submission of a client under an idempotency key.
-    pub async fn submission_of_key(&self, client: Name, key: Arc<str>) -> Result<Option<SubmissionRecord>, QueryError> {
-        self.run(move |reader| {
-            let newest = "WHERE client = ?1 AND key = ?2 ORDER BY at DESC LIMIT 1";
-            Ok(reader.rows(newest, (client.as_str(), &*key), |_, submission, _, _| Ok(submission))?.pop())
-        })
-        .await
-    }
-
-    /// Reads the principal of a token, on the calling thread: for a row of a small table in memory that is faster than
-    /// the way to another thread.
-    pub fn bearer(&self, token: TokenHash) -> Result<Option<Principal>, QueryError> {
-        self.read(|reader| {
-            let row = reader.rows("WHERE token = ?1", [token.0], |_, row: PrincipalRow, _, _| Ok(row.principal))?;
-            Ok(row.into_iter().next())
-        })
-    }
-
-    /// Checks that the journal can be read, on the calling thread.
-    pub fn answers(&self) -> Result<(), QueryError> {
-        self.read(|reader| {
-            reader.db.prepare_cached("SELECT 1 FROM principal LIMIT 1")?.exists([])?;
-            Ok(())
-        })
-    }
-
-    /// Does work on the reading thread, in turn with the queries, so that long work, such as writing a document of
-    /// megabytes, doesn't block the calling thread.
-    pub async fn beside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, QueryError> {
-        self.run(move |_| Ok(work())).await
-    }
-
     /// Waits until the tables have all steps that were confirmed before.
     async fn feed(&self) -> Result<(), QueryError> {
         match &self.feeder {
             Some(feeder) if !feeder.feed().await => {
                 let message = "its last steps can't be written to its tables any more";
-                Err(Arc::new(FileProblem::Failed(message.to_owned()).of(&self.file)).into())
+                Err(FileProblem::Failed(message.to_owned()).of(&self.file).into())
             }
             _ => Ok(()),
         }
@@ -341,7 +266,7 @@ impl JournalQuery {
     /// Reads on the calling thread.
     fn read<T>(&self, read: impl FnOnce(&JournalReader) -> Result<T, FileProblem>) -> Result<T, QueryError> {
         let reader = self.here.lock().unwrap_or_else(PoisonError::into_inner);
-        self.noted(reader.at_one_moment(read).map_err(|error| Arc::new(error).into()))
+        self.noted(reader.at_one_moment(read).map_err(QueryError::from))
     }
 
     /// Logs the first failure after a success.
@@ -364,16 +289,116 @@ impl JournalQuery {
         let Some(inbox) = &self.thread else { return self.read(work) };
         self.feed().await?;
         let (tell, told) = oneshot::channel();
-        let work = move |reader: Result<&JournalReader, &Arc<StoreError>>| {
-            let read = reader.map_err(Arc::clone).and_then(|reader| reader.told(work(reader)).map_err(Arc::new));
+        let work = move |reader: Result<&JournalReader, &QueryError>| {
+            let read = reader.map_err(Clone::clone).and_then(|reader| Ok(reader.told(work(reader))?));
             // The caller may have dropped its future.
             let _ = tell.send(read);
         };
-        let gone =
-            || Arc::new(FileProblem::Io(std::io::Error::other("the thread that reads it has ended")).of(&self.file));
-        inbox.send(Box::new(work)).map_err(|_| gone())?;
-        let read = told.await.unwrap_or_else(|_| Err(gone()));
-        self.noted(read.map_err(QueryError::from))
+        inbox.send(Box::new(work)).map_err(|_| QueryError::ended())?;
+        self.noted(told.await.unwrap_or_else(|_| Err(QueryError::ended())))
+    }
+}
+
+impl Query for JournalQuery {
+    fn secret(&self) -> &[u8; 32] {
+        &self.secret
+    }
+
+    fn page(&self, range: Range) -> Answering<'_, Page> {
+        Box::pin(self.run(move |reader| page(reader, &range)))
+    }
+
+    fn mail(&self, id: MessageId) -> Answering<'_, Option<StoredMail>> {
+        Box::pin(self.run(move |reader| Ok(mail(reader, "WHERE id = ?1", [id.as_uuid().as_bytes()])?.pop())))
+    }
+
+    fn mail_among(&self, mailbox: Name, ids: Vec<MessageId>) -> Answering<'_, Option<MessageId>> {
+        Box::pin(self.run(move |reader| {
+            let mut look = reader.db.prepare_cached("SELECT 1 FROM mail WHERE id = ?1 AND mailbox = ?2")?;
+            for id in ids {
+                if look.exists((id.as_uuid().as_bytes(), mailbox.as_str()))? {
+                    return Ok(Some(id));
+                }
+            }
+            Ok(None)
+        }))
+    }
+
+    fn mail_at(&self, seqs: Vec<Number>) -> Answering<'_, Vec<StoredMail>> {
+        Box::pin(self.run(move |reader| {
+            let at = |seq: Number| Ok(mail(reader, "WHERE seq = ?1", [seq.cast_signed()])?.pop());
+            seqs.into_iter().filter_map(|seq| at(seq).transpose()).collect()
+        }))
+    }
+
+    fn history(&self, of: History) -> Answering<'_, (Vec<StoredMail>, bool)> {
+        Box::pin(self.run(move |reader| history(reader, &of)))
+    }
+
+    fn submission(&self, id: MessageId, skip: usize, bytes: usize) -> Answering<'_, Option<Sent>> {
+        Box::pin(self.run(move |reader| {
+            let found = reader.rows(
+                "WHERE id = ?1",
+                [id.as_uuid().as_bytes()],
+                |_, submission: SubmissionRecord, at, ended| Ok((submission, time(at), ended.is_some())),
+            )?;
+            let Some((submission, at, ended)) = found.into_iter().next() else { return Ok(None) };
+            let root = submission.root.as_uuid().as_bytes();
+            let first = "SELECT fault IS NOT NULL FROM egress WHERE root = ?1 ORDER BY number LIMIT 1";
+            let faulted = reader.db.prepare_cached(first)?.query_row([root], |row| row.get(0)).optional()?;
+            let (answers, has_more) = answers(reader, root, skip, bytes)?;
+            Ok(Some(Sent { submission, at, ended, faulted, answers, has_more }))
+        }))
+    }
+
+    fn submission_of_key(&self, client: Name, key: Arc<str>) -> Answering<'_, Option<SubmissionRecord>> {
+        Box::pin(self.run(move |reader| {
+            let newest = "WHERE client = ?1 AND key = ?2 ORDER BY at DESC LIMIT 1";
+            Ok(reader.rows(newest, (client.as_str(), &*key), |_, submission, _, _| Ok(submission))?.pop())
+        }))
+    }
+
+    fn bearer(&self, token: TokenHash) -> Answering<'_, Option<Principal>> {
+        // On the calling thread: for a row of a small table in memory that is faster than the way to another one.
+        Box::pin(std::future::ready(self.read(|reader| {
+            let row = reader.rows("WHERE token = ?1", [token.0], |_, row: PrincipalRow, _, _| Ok(row.principal))?;
+            Ok(row.into_iter().next())
+        })))
+    }
+
+    fn answers(&self) -> Answering<'_, ()> {
+        // On the calling thread: for a row of a small table in memory that is faster than the way to another one.
+        Box::pin(std::future::ready(self.read(|reader| {
+            reader.db.prepare_cached("SELECT 1 FROM principal LIMIT 1")?.exists([])?;
+            Ok(())
+        })))
+    }
+
+    fn conversations(&self, wanted: ConversationFilter) -> Answering<'_, (Vec<KeptConversation>, Option<Number>)> {
+        Box::pin(self.run(move |reader| look::conversations(reader, &wanted)))
+    }
+
+    fn threads(&self, of: ThreadId, after: Number, limit: usize) -> Answering<'_, (Vec<KeptThread>, Option<Number>)> {
+        Box::pin(self.run(move |reader| look::threads(reader, of, after, limit)))
+    }
+
+    fn history_of(&self, thread: ThreadId, skip: usize, limit: usize) -> Answering<'_, (Vec<KeptMessage>, bool)> {
+        Box::pin(self.run(move |reader| look::history_of(reader, thread, skip, limit)))
+    }
+
+    fn message(&self, id: MessageId) -> Answering<'_, Vec<KeptMessage>> {
+        Box::pin(self.run(move |reader| look::message(reader, id)))
+    }
+
+    fn moment(&self, retry: Retry) -> Answering<'_, Result<Moment, RetryError>> {
+        Box::pin(self.run(move |reader| Ok(retry.read(reader))))
+    }
+
+    fn work(&self, work: Box<dyn FnOnce() + Send>) -> Answering<'_, ()> {
+        Box::pin(self.run(move |_| {
+            work();
+            Ok(())
+        }))
     }
 }
 
@@ -384,7 +409,7 @@ fn serve(reader: &JournalReader, queries: Vec<Work>) {
         queries.by_ref().for_each(|query| query(Ok(reader)));
         Ok(())
     });
-    if let Err(error) = begun.map_err(Arc::new) {
+    if let Err(error) = begun.map_err(QueryError::from) {
         queries.for_each(|query| query(Err(&error)));
     }
 }

@@ -24,6 +24,7 @@ use super::reader::JournalReader;
 use super::retain::horizon;
 use super::sum::Sums;
 use crate::sqlite::FileProblem;
+use systole_core::journal::JournalError;
 
 /// A retry of a conversation.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ pub struct Retry {
 pub enum RetryError {
     /// The journal can't be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] JournalError),
     /// No such conversation is kept.
     #[error("there is no thread {0}: `systole thread list` shows the threads that are kept")]
     NoThread(ThreadId),
@@ -112,6 +113,12 @@ pub enum RetryError {
 }
 
 systole_core::vocab::debug_is_display!(RetryError);
+
+impl From<StoreError> for RetryError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.into())
+    }
+}
 
 impl SqliteJournal {
     /// Writes a new conversation, begun at this time, that the next start opens, and returns its id. Where its owner

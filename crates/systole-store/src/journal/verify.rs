@@ -40,12 +40,41 @@ pub struct VerifyReport {
     /// True if the pages and indexes were not checked to the end, because the log of the running organism grew too long
     /// meanwhile.
     pub unchecked: bool,
+    /// The place of the damage, if there is some.
+    pub verdict: Verdict,
+}
+
+/// Verdict on a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// All that was checked is in order.
+    #[default]
+    InOrder,
+    /// Rows, pages or indexes are damaged.
+    Damaged,
+    /// The log is damaged: what is before that place can be kept.
+    DamagedLog,
+    /// The log lacks transactions: what is before that place can be kept.
+    IncompleteLog,
 }
 
 impl VerifyReport {
     /// Makes the report of a journal that is too damaged to be read row by row.
     pub fn damaged(problem: &FileProblem) -> Self {
-        Self { faults: vec![problem.advised()], ..Self::default() }
+        let verdict = match problem {
+            FileProblem::DamagedLog { .. } => Verdict::DamagedLog,
+            FileProblem::UnsyncedLog { .. } => Verdict::IncompleteLog,
+            _ => Verdict::Damaged,
+        };
+        Self { faults: vec![problem.advised()], verdict, ..Self::default() }
+    }
+}
+
+impl VerifyReport {
+    /// Returns the reason why the pages and indexes were not checked to the end.
+    pub fn why_unchecked(&self) -> Option<String> {
+        self.unchecked.then(|| FileProblem::Outgrown.to_string())
     }
 }
 
@@ -82,6 +111,9 @@ impl JournalReader {
             })?;
         }
         check.verdict.faults.truncate(MOST);
+        if !check.verdict.faults.is_empty() {
+            check.verdict.verdict = Verdict::Damaged;
+        }
         Ok(check.verdict)
     }
 }

@@ -202,11 +202,11 @@ fn a_token_is_good_at_once_and_no_longer_than_it_is_kept() {
     let mut principals = Principals::open(&fixture.file, &JournalOptions::new([0; 32])).unwrap();
     let now = Time::from_nanos(5);
     let token = principals.admit(name("ada"), PrincipalKind::Client, now).unwrap();
-    let who = || fixture.query.bearer(token.hash()).unwrap();
+    let who = || block_on(fixture.query.bearer(token.hash())).unwrap();
     let ada = Principal { name: name("ada"), kind: PrincipalKind::Client, created: now };
     assert_eq!(who(), Some(ada));
     fixture.damage("UPDATE principal SET kind = 'admin'");
-    let refusal = fixture.query.bearer(token.hash()).unwrap_err().to_string();
+    let refusal = block_on(fixture.query.bearer(token.hash())).unwrap_err().to_string();
     assert!(refusal.contains("principal") && refusal.contains("is not as it was written"), "{refusal}");
     principals.admit(name("ada"), PrincipalKind::Client, now).unwrap();
     assert_eq!(who(), None, "an older one is good no more");
@@ -232,7 +232,8 @@ fn a_row_that_is_not_as_it_was_written_is_refused() {
 fn what_is_written_beside_keeps_no_other_call_waiting() {
     let fixture = Fixture::new("beside");
     let (go_on, told) = std::sync::mpsc::channel::<()>();
-    let mut long = std::pin::pin!(fixture.query.beside(move || told.recv().unwrap()));
+    let query: &dyn Query = &fixture.query;
+    let mut long = std::pin::pin!(query.beside(move || told.recv().unwrap()));
     block_on(async {
         let pending = std::future::poll_fn(|context| std::task::Poll::Ready(long.as_mut().poll(context).is_pending()));
         assert!(pending.await);
