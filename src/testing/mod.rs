@@ -41,10 +41,12 @@
 mod kit;
 mod probe;
 mod simulation;
+mod stores;
 mod world;
 
 pub use kit::Kit;
 pub use probe::{Held, Probe, ProbeActor};
+pub use stores::{Failure, Interrupted, RemoteJournal, RemoteServer, check_journal};
 pub use world::World;
 
 pub use crate::network::{Network, NetworkListener, NetworkStream};

@@ -6,3 +6,4 @@ mod oracle;
 mod journal;
 mod kill;
 mod simulated;
+mod stores;

@@ -32,7 +32,7 @@ impl Tail {
 }
 
 /// Steps to append, in order, each behind the end of its log: written as a whole or not at all.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Batch {
     tails: Vec<Tail>,
     steps: Vec<Step>,
