@@ -210,7 +210,7 @@ pub trait Query: fmt::Debug + Send + Sync {
 }
 
 impl dyn Query {
-    /// Does work as [`work`](Self::work) does, and returns its result.
+    /// Does work as [`work`](Query::work) does, and returns its result.
     ///
     /// # Errors
     /// [`QueryError`] if the thread has ended.
