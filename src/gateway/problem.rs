@@ -167,7 +167,7 @@ impl Problem {
 
     /// An end of a message that the pump has not run again yet after its start.
     pub(crate) fn early() -> Self {
-        let detail = "the organism has started again and has not come to that message yet: repeat the call";
+        let detail = "the organism has started again, or its conversation moves, and its listener does not wait for it yet: repeat the call";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "starting", "Temporarily unavailable", detail);
         Self { retry_after: Some(1), ..problem }
     }

@@ -1,11 +1,11 @@
-//! Messages of mailboxes that a start recovers, and that the pump may end before a handler has them again: their caller
+//! Messages of mailboxes that a start or a takeover recovers, and that the pump may end before a handler has them again: their caller
 //! or listener is gone from the configuration, or the schemas of today refuse their payload.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use systole_core::journal::{MailState, Number, Op, Recovered};
+use systole_core::journal::{Number, Op, Recovered};
 use systole_core::vocab::MessageId;
 
 /// Messages of an earlier run that wait in mailboxes, by their numbers in a core.
@@ -24,12 +24,10 @@ struct State {
 }
 
 impl RecoveredMail {
-    /// Notes the waiting messages of a recovered journal.
-    pub(super) fn fill(&self, recovered: &Recovered) {
-        let waits = recovered.mail.iter().filter(|mail| mail.status.state == MailState::Waiting);
-        let waiting: HashSet<MessageId> = waits.map(|mail| mail.id).collect();
+    /// Notes the messages of these records that mailboxes expect to run again.
+    pub(super) fn add(&self, recovered: &Recovered, expects: impl Fn(MessageId) -> bool) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for message in recovered.messages.iter().filter(|message| waiting.contains(&message.id)) {
+        for message in recovered.messages.iter().filter(|message| expects(message.id)) {
             state.messages.insert(message.number, message.id);
             state.threads.entry(message.thread).or_default().push(message.number);
         }

@@ -268,7 +268,9 @@ impl MailboxService {
         told.close();
         let Some(appender) = self.0.appender.get() else { return };
         match told.try_recv() {
+            Ok(ended) if appender.runs_again() => appender.drop_attached(ended.attachment),
             Ok(ended) => appender.append_attached(ended.attachment),
+            Err(_) if appender.runs_again() => drop(self.act(MailboxInput::Moved { id })),
             // Refused if the organism ends: its next start runs the message again.
             Err(_) => drop(self.act(MailboxInput::Abandoned { id })),
         }
@@ -402,8 +404,9 @@ impl Inner {
         }
     }
 
-    /// Acknowledges the end of a message once its step is durable (`taken`), or fails the requests that wait for it.
-    fn settled(&self, id: MessageId, taken: bool) {
+    /// Acknowledges the end of a message once its step is durable (`taken`), or fails the requests that wait for it: then
+    /// the end has not happened, and the message runs again.
+    fn settled(self: &Arc<Self>, id: MessageId, taken: bool) {
         let waiters = lock(&self.settling).remove(&id).unwrap_or_default();
         if taken {
             self.forget(&[id]);
@@ -411,6 +414,9 @@ impl Inner {
                 // A request may have been dropped.
                 let _ = tell.send(());
             }
+        } else {
+            // Refused if the organism ends.
+            drop(self.act(MailboxInput::Moved { id }, None));
         }
     }
 
@@ -452,8 +458,8 @@ impl Inner {
 
 impl Recoverable for Inner {
     fn move_in(self: Arc<Self>, recovered: &Recovered, appender: JournalAppender) -> Result<(), JournalError> {
-        self.recovered_mail.fill(recovered);
         let change = lock(&self.machine).recover(recovered, appender.now());
+        self.take_over(recovered);
         // An organism starts once.
         let _ = self.appender.set(appender);
         let (inner, ended) = (self.clone(), change.ended);
@@ -461,6 +467,11 @@ impl Recoverable for Inner {
             self.hand_over(change.ops, move || inner.forget(&ended));
         }
         Ok(())
+    }
+
+    fn take_over(&self, recovered: &Recovered) {
+        let machine = lock(&self.machine);
+        self.recovered_mail.add(recovered, |id| machine.expects(id));
     }
 
     fn follow(self: Arc<Self>, ops: &[Op]) -> Option<Following> {

@@ -27,7 +27,7 @@ pub(super) struct Waiter {
 }
 
 /// A handler's registration as a waiter for a task. When the last waiter leaves before the end, the task is cancelled,
-/// unless the organism ends: then its next start lets the handlers wait again.
+/// unless the organism ends or the handler's conversation moves: then the handlers wait again in the next run.
 pub(super) struct WaitGuard<I: Inboxes> {
     shared: Arc<Shared<I>>,
     clock: Clock,
@@ -69,7 +69,7 @@ impl<I: Inboxes> Drop for WaitGuard<I> {
             }
             last
         };
-        let ends = self.appender.as_ref().is_some_and(JournalAppender::is_sealed);
+        let ends = self.appender.as_ref().is_some_and(JournalAppender::runs_again);
         if last && !ends && self.waiter.ended.get().is_none() {
             let now = self.clock.now();
             // The task may have ended unnoticed.

@@ -161,8 +161,7 @@ impl Kit {
     /// an end of the organism. Returns these partitions, which no core serves until one [takes them over](Self::adopt).
     ///
     /// # Errors
-    /// [`JournalError`] if the organism has no journal, no core serves the partition, or the organism has jobs or remote
-    /// listeners, whose state can't follow.
+    /// [`JournalError`] if the organism has no journal, or no core serves the partition.
     pub fn release(&self, partition: Partition) -> Result<Partitions, JournalError> {
         self.block_on(self.organism.release(partition))
     }

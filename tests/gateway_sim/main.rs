@@ -17,6 +17,7 @@ mod hold;
 mod kit;
 mod many;
 mod molecule;
+mod moved;
 mod notices;
 mod operate;
 mod path;

@@ -1,7 +1,8 @@
 //! Handovers: partitions leave the core that serves them, and a new one takes them over, while the others go on.
 //!
-//! For one process so far: a client's messages that wait at its port come again from the new core, as after a start. Parts
-//! beside the cores (jobs, mailboxes of remote listeners) can't follow, so an organism that has some keeps its partitions.
+//! Within one process: a client's messages that wait at its port come again from the new core, as after a start. Parts
+//! beside the cores (jobs, mailboxes of remote listeners) stay. What their handlers waited for waits for the same handlers
+//! of the new core: a message of a mailbox takes no answer until then.
 //!
 //! A partition is in one move at a time: its [`Claim`](crate::runtime::shard::claim::Claim) travels with the commands, and ends with the move, so a caller
 //! that drops its future leaves no move half done, and two callers don't make two cores for one partition.
@@ -40,8 +41,7 @@ impl Handover {
     /// at an end of the organism. Returns these partitions, once nothing of them is left there.
     ///
     /// # Errors
-    /// [`JournalError`] if no core serves the partition, its core gives it up already, parts beside the cores can't
-    /// follow, or the organism has ended.
+    /// [`JournalError`] if no core serves the partition, its core gives it up already, or the organism has ended.
     ///
     /// # Cancel safety
     /// Once polled, the partitions are given up even if the future is dropped.
@@ -74,6 +74,7 @@ impl Handover {
         })?;
         let core = self.address(shard)?;
         let recovered = Box::new(journal.adopt(core, partitions).await?);
+        journal.take_over(&recovered);
         let boot = partitions.contains(Partition::BOOT).then(|| self.shared.root());
         let (tell, told) = oneshot::channel();
         self.shared.links.send(core, Command::Adopt { claim, recovered, boot, tell });
@@ -92,11 +93,7 @@ impl Handover {
     }
 
     fn journal(&self) -> Result<Arc<JournalHandle>, JournalError> {
-        let journal = self.journal.upgrade().ok_or_else(ended)?;
-        match journal.has_recoverables() {
-            true => Err(refusal("jobs and mailboxes of remote listeners can't follow their conversations")),
-            false => Ok(journal),
-        }
+        self.journal.upgrade().ok_or_else(ended)
     }
 }
 

@@ -23,7 +23,7 @@ use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::cores::Cores;
 use crate::runtime::shard::egress::EgressRouter;
 use crate::runtime::shard::events::EventWriter;
-use crate::runtime::shard::handlers::Place;
+use crate::runtime::shard::handlers::{Place, dropping};
 use crate::runtime::shard::shared::Shared;
 use crate::runtime::shard::spin::{SPIN, Spin, look};
 use crate::runtime::write::handle::JournalKeeper;
@@ -314,7 +314,7 @@ impl Shard {
             Command::Resume { origin, invocation, call, result } => {
                 self.shard_context.resume(origin, invocation, call, result)
             }
-            Command::Abort { origin, invocation } => self.abort(origin, invocation),
+            Command::Abort { origin, invocation, moves } => dropping(moves, || self.abort(origin, invocation)),
             Command::Noted { origin, invocation, index } => self.shard_context.noted(origin, invocation, index),
             #[cfg(feature = "gateway")]
             Command::Reserved { origin, invocation, result } => self.shard_context.reserved(origin, invocation, result),
@@ -369,11 +369,11 @@ impl Shard {
                 }
                 None => context.resume(core, invocation, call, result),
             },
-            Output::Abort { invocation } => match context.away(core, invocation) {
+            Output::Abort { invocation, moves } => match context.away(core, invocation) {
                 Some(away) => {
-                    context.links.send(away, Command::Abort { origin: core, invocation });
+                    context.links.send(away, Command::Abort { origin: core, invocation, moves });
                 }
-                None => self.abort(core, invocation),
+                None => dropping(moves, || self.abort(core, invocation)),
             },
             Output::Egress { egress, place } => self.router.pass(egress, place),
             Output::Closed { root, .. } | Output::Gone { root } => {
@@ -419,8 +419,8 @@ impl Shard {
     fn close_if_unwritable(&self, input: &Input) {
         if matches!(input, Input::Unwritable) {
             self.shared.closed.store(true, Ordering::Release);
-            self.shared.pending_acks.fail_all();
             self.journal_handle.iter().for_each(|journal_handle| journal_handle.seal());
+            self.shared.pending_acks.fail_all();
         }
     }
 

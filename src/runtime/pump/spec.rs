@@ -73,9 +73,9 @@ impl ShardSpec {
             });
             if pumped.is_err() {
                 shared.closed.store(true, Ordering::Release);
+                journal_handle.iter().for_each(|journal_handle| journal_handle.tear());
                 shared.pending_acks.fail_all();
                 shared.links.busy().fail();
-                journal_handle.iter().for_each(|journal_handle| journal_handle.tear());
                 shared.links.break_down(Breakdown::Thread { name, why: "a shard has panicked: see above".to_owned() });
             }
             // The journal must be closed before the end of the last shard is visible.

@@ -36,8 +36,8 @@ pub(crate) enum Command {
     Start { origin: CoreId, start: Box<Start> },
     /// The result of calls of such a handler.
     Resume { origin: CoreId, invocation: InvocationId, call: CallId, result: Result<Vec<Settled>, Fault> },
-    /// Aborts such a handler.
-    Abort { origin: CoreId, invocation: InvocationId },
+    /// Aborts such a handler, whose message runs again if it `moves`.
+    Abort { origin: CoreId, invocation: InvocationId, moves: bool },
     /// A note of such a handler is durable.
     Noted { origin: CoreId, invocation: InvocationId, index: u32 },
     /// The result of a reservation of such a handler.

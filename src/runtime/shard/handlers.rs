@@ -1,5 +1,6 @@
 //! Handlers that have started and not finished.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -9,6 +10,24 @@ use systole_core::core::Short;
 use systole_core::core::{CallId, CoreId, InvocationId, ListenerId, Settled};
 use systole_core::journal::NoteRecord;
 use systole_core::vocab::Fault;
+
+thread_local! {
+    /// True while a handler of this thread is dropped whose message runs again.
+    static MOVES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Drops a handler, whose message runs again if it `moves`: what it leaves behind is for that run.
+pub(crate) fn dropping<T>(moves: bool, drop: impl FnOnce() -> T) -> T {
+    let before = MOVES.replace(moves);
+    let dropped = drop();
+    MOVES.set(before);
+    dropped
+}
+
+/// Returns whether the message of the handler that this thread drops runs again.
+pub(crate) fn is_moving() -> bool {
+    MOVES.get()
+}
 
 /// Identity of a handler that has started and not finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use systole_core::vocab::Time;
 
 use super::handle::JournalHandle;
 use crate::journal::Written;
+use crate::runtime::shard::handlers::is_moving;
 use crate::runtime::shard::pending_acks::PendingAcks;
 use systole_store::clock::Clock;
 
@@ -19,6 +20,9 @@ pub(crate) trait Recoverable: Send + Sync {
     /// # Errors
     /// [`JournalError`] if the journal's state is invalid here.
     fn move_in(self: Arc<Self>, recovered: &Recovered, appender: JournalAppender) -> Result<(), JournalError>;
+
+    /// Learns of conversations that a core of this organism takes over, before that core has them.
+    fn take_over(&self, _recovered: &Recovered) {}
 
     /// Prepares the consequence of a core's step, which is carried out once the step is on its way into the journal.
     fn follow(self: Arc<Self>, _ops: &[Op]) -> Option<Following> {
@@ -90,6 +94,19 @@ impl JournalAppender {
     #[cfg(feature = "gateway")]
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Drops an attachment that no core got, because its handler is dropped and its message runs again: its changes have
+    /// not happened.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn drop_attached(&self, attachment: Attachment) {
+        self.pending_acks.resolve(attachment.ticket, false);
+    }
+
+    /// Returns whether the message of the handler that this thread drops runs again: the organism ends, or the
+    /// conversation moves to another core.
+    pub(crate) fn runs_again(&self) -> bool {
+        is_moving() || self.is_sealed()
     }
 
     /// Returns whether the organism ends or has ended, leaving open work to its next start.

@@ -168,9 +168,9 @@ impl JournalHandle {
         }
     }
 
-    /// Returns whether parts beside the cores, such as jobs and mailboxes of remote listeners, live in the journal.
-    pub(crate) fn has_recoverables(&self) -> bool {
-        self.recoverables.get().is_some_and(|recoverables| !recoverables.is_empty())
+    /// Tells the parts beside the cores of conversations that a core takes over.
+    pub(crate) fn take_over(&self, recovered: &Recovered) {
+        self.recoverables.get().into_iter().flatten().for_each(|recoverable| recoverable.take_over(recovered));
     }
 
     /// Returns the feeder of the journal's tables; none where they always have all steps.

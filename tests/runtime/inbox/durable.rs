@@ -10,6 +10,7 @@ use systole::journal::{FailingJournal, Journal as _, MemoryJournal};
 use systole::prelude::*;
 use systole::runtime::{AsActor, ContractBuilder, OrganismBuilder};
 use systole::testing::Kit;
+use systole::vocab::{Partition, Partitions};
 
 type Journal = Arc<Mutex<MemoryJournal>>;
 
@@ -96,6 +97,13 @@ fn status(job: &Job) -> Option<Status> {
     job.read(|inbox| inbox.tasks().next().map(|task| task.status))
 }
 
+/// Returns the status of the one task after a start from that journal.
+fn job_after(journal: &Journal) -> Option<Status> {
+    let job = job("reviewer");
+    let _kit = start(&job, journal);
+    status(&job)
+}
+
 /// Lists the results that a client was sent and has not read.
 fn results(kit: &Kit, client: &str) -> Vec<String> {
     kit.settle();
@@ -113,6 +121,33 @@ fn step(kit: &Kit, job: &Job) -> bool {
         (Some(id), Some(Status::Accepted)) => tell(kit, "reviewer", Complete { id, text: "Two typos.".into() }),
         _ => false,
     }
+}
+
+#[test]
+fn a_task_waits_on_while_the_conversations_of_its_submitter_and_its_worker_move() {
+    let (job, journal) = (job("reviewer"), fresh());
+    let kit = start(&job, &journal);
+    assert!(step(&kit, &job), "it is submitted");
+    let hand_over = || {
+        assert_eq!(kit.release(Partition::BOOT).unwrap(), Partitions::ALL);
+        kit.settle();
+        let before = status(&job);
+        kit.adopt(Partitions::ALL).unwrap();
+        kit.settle();
+        assert_eq!(status(&job), before);
+        before
+    };
+    assert_eq!(hand_over(), Some(Status::Pending), "its submitter waits on");
+    assert!(step(&kit, &job), "it is accepted");
+    assert_eq!(hand_over(), Some(Status::Accepted));
+    assert!(step(&kit, &job), "it is completed");
+    let told = results(&kit, "editor");
+    assert_eq!(told.iter().filter(|result| result.contains("Two typos.")).count(), 1, "{told:?}");
+    assert_eq!(hand_over(), Some(Status::Completed));
+    assert_eq!(results(&kit, "editor"), [""; 0], "it is told once");
+    // So it is after a crash.
+    let again = job_after(&crash(&journal));
+    assert_eq!(again, Some(Status::Completed));
 }
 
 #[test]

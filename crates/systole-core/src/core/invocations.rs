@@ -372,7 +372,7 @@ impl Invocations {
         {
             step.clock.cancel(timer);
         }
-        step.out.emit(Output::Abort { invocation: id });
+        step.out.emit(Output::Abort { invocation: id, moves: step.out.is_sealed() });
     }
 
     /// Keeps the result of a group until it is its handler's turn. The thread that wants a turn.

@@ -357,6 +357,8 @@ pub enum Output {
     Abort {
         /// The handler.
         invocation: InvocationId,
+        /// True if its message runs again: the next owner of the partition, or the next start, takes it up.
+        moves: bool,
     },
     /// A message leaves the organism.
     Egress {

@@ -222,8 +222,8 @@ impl Outputs {
         self.write_ahead.as_ref().is_some_and(|ahead| !ahead.sealed)
     }
 
-    /// Returns whether nothing is written any more, because the organism ends.
-    fn is_sealed(&self) -> bool {
+    /// Returns whether nothing is written any more, because the organism ends or its partitions move.
+    pub(super) fn is_sealed(&self) -> bool {
         self.write_ahead.as_ref().is_some_and(|ahead| ahead.sealed)
     }
 

@@ -5,7 +5,9 @@
 //! [`Recovered`]. Records name listeners and clients by name, because their places may differ at the next start, and
 //! everything else by [`Number`]s that are never given twice.
 //!
-//! No store is here but [`MemoryJournal`]: the one on disk belongs to the runtime.
+//! Steps are appended to logs, one for each owner of partitions ([`Tail`], [`Batch`]), so that a store can refuse an owner
+//! of before. No store is here but [`MemoryJournal`] and one that fails, for tests; `systole-store` has the others, and the
+//! interface by which all of them are read.
 
 mod error;
 mod failing;

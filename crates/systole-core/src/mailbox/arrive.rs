@@ -63,6 +63,19 @@ impl Mailboxes {
         }
     }
 
+    pub(super) fn moved(&mut self, id: MessageId, now: Time, change: &mut MailboxChange) {
+        let Some((mailbox, seq)) = self.entry(id) else { return };
+        let Some(entry) = mailbox.entries.get_mut(&seq) else { return };
+        if std::mem::replace(&mut entry.claim, Claim::Expected) == Claim::Awaited {
+            mailbox.bytes -= entry.bytes;
+        }
+        if entry.status.state != MailState::Waiting {
+            entry.status = MailStatus { error: entry.status.error.take(), ..MailStatus::default() };
+            change.ops.extend(mailbox.write(seq));
+        }
+        self.index(id, now);
+    }
+
     pub(super) fn abandoned(&mut self, id: MessageId, now: Time, change: &mut MailboxChange) {
         let Some((mailbox, seq)) = self.entry(id) else { return };
         let Some(entry) = mailbox.entries.get_mut(&seq).filter(|entry| entry.claim != Claim::None) else { return };

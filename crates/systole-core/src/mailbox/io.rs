@@ -27,6 +27,12 @@ pub enum MailboxInput {
     Arrived(MailRecord),
     /// An answer to a client is put into a mailbox, to be read there. It has ended from the start.
     AnswerCopy(MailRecord),
+    /// The handler of a message is gone, and the pump will run the message again: its core has given the conversation up.
+    /// An end that was not durable did not happen.
+    Moved {
+        /// The message.
+        id: MessageId,
+    },
     /// The pump waits for a message no more.
     Abandoned {
         /// The message.

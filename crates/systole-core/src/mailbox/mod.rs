@@ -21,7 +21,8 @@
 //! - The end of a message that the pump waits for is not written by itself: its operations travel with the answer into
 //!   the step of the core that consumes the message ([`End`]), so that both are durable together. The message is
 //!   remembered until [`MailboxInput::Durable`] says so.
-//! - A message of an earlier run takes no end before the pump has run it again: there is no handler yet that the end would reach.
+//! - A message of an earlier run, or of a core that gave its conversation up, takes no end before the pump has run it
+//!   again: there is no handler yet that the end would reach.
 //! - A lease, a hold and a reservation exclude each other. An acknowledgement without a receipt ends no message that a
 //!   reader has. Reservations end with the process and are not written.
 //! - An answer without an addressee is for one message, or for none. A message that is shown as the one counts as
@@ -47,7 +48,7 @@ use crate::journal::{MailState, Number, Op, Registration};
 use crate::vocab::{MessageId, Name, ThreadId, Time};
 
 pub use end::Repeated;
-use entry::{Entry, Reservation};
+use entry::{Claim, Entry, Reservation};
 pub use io::{Action, DeliveryMode, End, Given, MailboxChange, MailboxInput, Refused, Settlement};
 
 /// Mailboxes of all remote listeners of an organism.
@@ -147,6 +148,10 @@ impl Mailboxes {
                 self.answer_copy(mail, &mut change);
                 Ok(())
             }
+            MailboxInput::Moved { id } => {
+                self.moved(id, now, &mut change);
+                Ok(())
+            }
             MailboxInput::Abandoned { id } => {
                 self.abandoned(id, now, &mut change);
                 Ok(())
@@ -212,6 +217,11 @@ impl Mailboxes {
     /// Mailbox that a message is in, and its state, if it is remembered.
     pub fn find(&self, id: MessageId) -> Option<(&Name, MailState)> {
         self.known(id).map(|(name, entry)| (name, entry.status.state))
+    }
+
+    /// Returns whether the pump is to run a message again before that can have its end.
+    pub fn expects(&self, id: MessageId) -> bool {
+        self.known(id).is_some_and(|(_, entry)| entry.claim == Claim::Expected)
     }
 
     /// Mailbox that a message is in, and its thread, if it is remembered.

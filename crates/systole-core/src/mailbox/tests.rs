@@ -83,6 +83,11 @@ enum Act {
     RunAgain {
         which: usize,
     },
+    /// The handler of a message is dropped, because its conversation leaves its core: an end that is not written has not
+    /// happened.
+    Move {
+        which: usize,
+    },
     Crash,
 }
 
@@ -108,6 +113,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (mailbox, any::<bool>()).prop_map(|(mailbox, on)| Act::Pause { mailbox, on }),
         3 => (0..40u64).prop_map(|seconds| Act::Wait { seconds }),
         6 => (1..5usize).prop_map(|steps| Act::Write { steps }),
+        2 => which.clone().prop_map(|which| Act::Move { which }),
         3 => which.prop_map(|which| Act::RunAgain { which }),
         1 => Just(Act::Crash),
     ]
@@ -237,6 +243,19 @@ impl World {
                     self.known.get_mut(&id).unwrap().lease = None;
                     self.known.get_mut(&id).unwrap().reserved = None;
                     self.handle(MailboxInput::Abandoned { id }).1.unwrap();
+                }
+            }
+            Act::Move { which } => {
+                let Some(id) = self.pick(which) else { return };
+                let is_end = |unwritten: &Unwritten| unwritten.ended == [id] && unwritten.consumed.is_some();
+                if let Some(at) = self.unwritten.iter().position(is_end) {
+                    self.unwritten.remove(at);
+                    let known = self.known.get_mut(&id).unwrap();
+                    (known.open, known.lease, known.reserved) = (true, None, None);
+                }
+                if self.known[&id].open {
+                    self.known.get_mut(&id).unwrap().expected = true;
+                    self.handle(MailboxInput::Moved { id }).1.unwrap();
                 }
             }
             Act::Lease { mailbox, max } => {

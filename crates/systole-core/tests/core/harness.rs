@@ -431,7 +431,7 @@ impl World {
                 self.log.push(Seen::Resumed(invocation, call.0, describe_result(&result)));
                 self.resumed.push_back((invocation, call, result));
             }
-            Output::Abort { invocation } => self.abort(Invocation { shard, id: invocation }),
+            Output::Abort { invocation, .. } => self.abort(Invocation { shard, id: invocation }),
             // A client that reads at once.
             Output::Egress { egress, .. } => self.egress.push(egress),
             Output::Closed { root, .. } => self.closed.push(root),

@@ -4,6 +4,8 @@
 //! names the roots, and then each row is found by a key that an index has anyway. So what is read are the rows of those
 //! partitions, and the ids of the other open roots.
 
+use std::collections::HashSet;
+
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use systole_core::journal::{BudgetRecord, Number, Recovered, ThreadRecord};
@@ -12,7 +14,7 @@ use uuid::Uuid;
 
 use super::fan::FanRow;
 use super::records::Redrive;
-use super::recover::{Open, fan_outs, in_order, ordinals};
+use super::recover::{Open, fan_outs, in_order, mailboxes, ordinals};
 use crate::sqlite::FileProblem;
 
 /// The condition that a column is one of the numbers in a parameter, for open rows.
@@ -35,6 +37,10 @@ pub(super) fn read(db: &Connection, partitions: &Partitions) -> Result<Recovered
     let of_fans = list(fans.iter().map(|fan| fan.id.message));
     let answers = open.select(among!("message", "message, call, place"), [of_fans], |answer| answer)?;
     let of_messages = list(messages.iter().map(|message| message.number));
+    // All that wait in mailboxes are few beside the rows of conversations, and no column leads from them to partitions.
+    let of_partitions: HashSet<_> = messages.iter().map(|message| message.id).collect();
+    let (mut mail, _) = mailboxes(&mut open)?;
+    mail.retain(|mail| of_partitions.contains(&mail.id));
     let parts = list(partitions.iter().map(|partition| partition.0.into()));
     let parts = [parts.as_str()];
     let marked = "WHERE letter IN (SELECT number FROM letter WHERE part IN (SELECT value FROM json_each(?1))) \
@@ -52,6 +58,7 @@ pub(super) fn read(db: &Connection, partitions: &Partitions) -> Result<Recovered
             .select("WHERE part IN (SELECT value FROM json_each(?1)) ORDER BY number", parts, |letter| letter)?,
         redrive: open.select(marked, parts, |Redrive(letter)| letter)?,
         ordinals: ordinals(db, &threads)?,
+        mail,
         threads,
         ..Recovered::default()
     })

@@ -1,7 +1,9 @@
-//! The journal on disk: an SQLite file, readable with the usual tools.
+//! Stores: their interface ([`Store`]), the writer that appends to one, and the one in an SQLite file, readable with the
+//! usual tools.
 //!
-//! [`SqliteJournal`] is the store behind [`Journal`](systole_core::journal::Journal); `docs/journal.md` describes its
-//! tables, the promise of each durability, and the repair of a damaged file.
+//! [`SqliteJournal`] is the writing end of that, behind [`Journal`](systole_core::journal::Journal); `docs/journal.md`
+//! describes its tables, the promise of each durability, and the repair of a damaged file. `docs/journal-design.md` has
+//! the rules of all stores.
 
 mod adopt;
 mod apply;

@@ -115,7 +115,7 @@ pub(super) fn fan_outs(rows: Vec<FanRow>, answers: Vec<SettledRow>) -> Result<Ve
 }
 
 /// Reads the messages of mailboxes that have not ended, and the greatest number that was assigned.
-fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), FileProblem> {
+pub(super) fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), FileProblem> {
     // Envelopes are read to check their sums, and not kept.
     let mail = open.each(
         "WHERE seq IN (SELECT seq FROM mail_status WHERE ended IS NULL) ORDER BY seq",

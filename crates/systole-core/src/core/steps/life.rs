@@ -709,9 +709,9 @@ impl Core {
             Output::Operated { ticket, .. } => {
                 self.step.out.emit(Output::Operated { ticket, result: Err(OperationError::Fenced) });
             }
-            Output::Abort { .. } | Output::Closed { .. } | Output::Gone { .. } | Output::Core { .. } => {
-                self.step.out.emit(output);
-            }
+            // The end of its message will not be written, so the next owner runs it again.
+            Output::Abort { invocation, .. } => self.step.out.emit(Output::Abort { invocation, moves: true }),
+            Output::Closed { .. } | Output::Gone { .. } | Output::Core { .. } => self.step.out.emit(output),
             Output::Resume { .. }
             | Output::NotRedriven { .. }
             | Output::Append { .. }

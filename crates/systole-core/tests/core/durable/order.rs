@@ -121,7 +121,7 @@ impl Organism {
                 self.running.push((shard, listener, invocation, n));
                 self.ids.insert(n, message.id);
             }
-            Output::Abort { invocation } => {
+            Output::Abort { invocation, .. } => {
                 self.running.retain(|(other, _, id, _)| (*other, *id) != (shard, invocation));
                 self.cores[shard].handle(Input::Finished { invocation, outcome: HandlerOutcome::Aborted }, self.now);
             }

@@ -447,7 +447,7 @@ impl Simulation {
                     assert_eq!(resumed[..both], recorded[..both], "{id}: the order of what it awaited has changed");
                 }
             }
-            Output::Abort { invocation } => {
+            Output::Abort { invocation, .. } => {
                 if let Some(at) =
                     self.handlers.iter().position(|handler| (handler.shard, handler.invocation) == (shard, invocation))
                 {
