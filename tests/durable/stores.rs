@@ -10,7 +10,7 @@ use systole::journal::{
     Recovered, SqliteJournal, Step,
 };
 use systole::testing::{Failure, Interrupted, Kit, RemoteServer, check_journal};
-use systole::vocab::{Partitions, Time};
+use systole::vocab::{Partition, Partitions, Time};
 use systole_core::core::CoreId;
 use systole_core::journal::{BudgetRecord, Op};
 use systole_core::vocab::{Amounts, Budget};
@@ -157,4 +157,34 @@ fn an_organism_whose_partitions_are_stolen_again_and_again_answers_each_question
         all_takeovers += takeovers;
     }
     assert!(all_takeovers > 10, "partitions are hardly stolen: {all_takeovers} times");
+}
+
+#[tokio::test]
+async fn partitions_move_between_the_threads_of_an_organism_that_writes_to_a_file() {
+    let file = File::new("threads");
+    let organism = Organism::builder("threads")
+        .shards(2)
+        .on("front", async |question: Delivery<Question>| Ok(answered(&question.text)))
+        .client("alice", |c| c.calls::<Question>())
+        .durable(&file.0, systole::journal::Durability::Process)
+        .start()
+        .unwrap();
+    let client = organism.client("alice").unwrap();
+    let moves = async {
+        for round in 0..8 {
+            let released = organism.release(Partition(round)).await.unwrap();
+            assert_eq!(released, Partitions::share(usize::from(round % 2), 2));
+            organism.adopt(released, usize::from(round / 2)).await.unwrap();
+            // One in each half.
+            for text in ["one", "other"] {
+                assert_eq!(client.ask(question(text)).await.unwrap().text, text);
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), moves).await.expect("partitions move within a minute");
+    assert_eq!(organism.breakdown(), None);
+    assert!(organism.drain(Duration::from_secs(60)).await.ended);
+    drop(organism);
+    let left = SqliteJournal::open(&file.0, &JournalOptions::new([1; 32])).unwrap().recover().unwrap();
+    assert!(left.threads.is_empty() && !left.crashed, "{left:?}");
 }
