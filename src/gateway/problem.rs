@@ -1,5 +1,7 @@
 //! Errors of the gateway, all in one shape: problem details (RFC 9457).
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -10,7 +12,6 @@ use systole_core::inbox::{InboxError, InboxProblem, JobError};
 use systole_core::mailbox::Refused;
 use systole_core::vocab::{Fault, FaultCode};
 
-use super::http::rejections::Rejection;
 use super::notices::DelegateFailure;
 use super::service::{ActError, Ending};
 use super::submissions::SubmitError;
@@ -35,6 +36,15 @@ pub struct Problem {
     detail: String,
     more: Box<Map<String, Value>>,
     retry_after: Option<u64>,
+}
+
+/// A problem, among the extensions of its response.
+#[derive(Clone)]
+pub(super) struct Rejection {
+    /// The short code for machines.
+    pub(super) code: &'static str,
+    /// The reason.
+    pub(super) detail: Arc<str>,
 }
 
 /// Problem details: RFC 9457.

@@ -234,7 +234,7 @@ pub struct Wanted {
 }
 
 /// The reason why a look shows nothing.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum LookError {
     /// A condition can't be read, or needs a journal.
@@ -247,6 +247,8 @@ pub enum LookError {
     #[error(transparent)]
     Store(#[from] JournalError),
 }
+
+systole_core::vocab::debug_is_display!(LookError);
 
 impl Wanted {
     fn limit(&self) -> usize {

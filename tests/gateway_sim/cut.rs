@@ -45,6 +45,19 @@ fn a_message_whose_sender_hangs_up_is_sent_once() {
 }
 
 #[test]
+fn a_question_of_an_operator_who_hangs_up_is_given_up() {
+    let site = Site::new();
+    // No answer comes, so that each of these hangs up.
+    for polls in 0..40 {
+        assert!(site.cut("boss", "/v1/admin/ask?client=ada", None, &ask(polls), polls).is_none(), "{polls}");
+        site.kit().settle();
+        let open = site.get("boss", "/v1/admin/conversations?state=open&listener=worker").is(200);
+        assert_eq!(open["items"], json!([]), "after {polls} polls");
+        assert!(site.lease("{}").is_empty(), "after {polls} polls");
+    }
+}
+
+#[test]
 fn a_message_without_a_key_is_sent_once_or_not_at_all() {
     let site = Site::new();
     everywhere(|polls| {

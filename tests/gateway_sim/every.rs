@@ -10,7 +10,7 @@ use crate::site::{Site, answer, ask, text};
 use crate::table::Row;
 
 /// The calls that are not dropped by `calls_that_read`, each with the test that drops it.
-const DROPPED: [(&str, &str); 42] = [
+const DROPPED: [(&str, &str); 43] = [
     ("delete /v1/jobs/{job}", "a_job_that_is_registered_and_one_that_is_removed"),
     ("delete /v1/mailboxes/{mailbox}/dead", "a_dead_letter_that_is_deleted"),
     ("delete /v1/sessions/{session}", "the_end_of_a_session_frees_what_it_had"),
@@ -20,6 +20,7 @@ const DROPPED: [(&str, &str); 42] = [
     ("post /registry/heartbeat", "calls_without_a_durable_effect_can_be_dropped"),
     ("post /registry/register", "calls_without_a_durable_effect_can_be_dropped"),
     ("post /v1/admin/acts", "an_act_of_an_operator"),
+    ("post /v1/admin/ask", "a_question_of_an_operator_who_hangs_up_is_given_up"),
     ("post /v1/jobs/{job}/tasks", "a_task_that_is_submitted"),
     ("post /v1/listeners", "calls_that_show_nothing_can_be_dropped"),
     ("post /v1/listeners/{name}/heartbeat", "calls_that_show_nothing_can_be_dropped"),

@@ -31,6 +31,7 @@ mod screen;
 #[cfg_attr(not(feature = "libxml"), path = "second_opinion/none.rs")]
 mod second_opinion;
 mod signals;
+mod sought;
 mod thread;
 #[cfg(feature = "gateway")]
 mod token;

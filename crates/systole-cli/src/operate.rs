@@ -14,7 +14,7 @@ use super::columns;
 use super::failure::Failure;
 use super::journal_args::JournalArgs;
 use super::print;
-use super::thread::Sought;
+use super::sought::Sought;
 
 /// Longest wait for an answer of the organism itself.
 const PATIENCE: Duration = Duration::from_secs(60);

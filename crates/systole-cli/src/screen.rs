@@ -341,7 +341,7 @@ impl State {
     fn event(&mut self, event: &Event) {
         match self.style {
             // Lines stay: the text is there when it is whole.
-            Style::Lines if matches!(event.kind, EventKind::ModelWrites { .. }) => {}
+            Style::Lines if matches!(event.kind, EventKind::ModelWrites { .. } | EventKind::Handled { .. }) => {}
             Style::Lines if self.dated => self.line(&format_args!("{:#}", EventLine(event))),
             Style::Lines => self.line(&EventLine(event)),
             Style::Json => self.json(serde_json::to_value(event).unwrap_or_default()),

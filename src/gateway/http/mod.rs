@@ -17,7 +17,7 @@ mod messages;
 mod presence;
 mod protocol;
 mod rate;
-pub(in crate::gateway) mod rejections;
+mod rejections;
 mod request;
 mod resource_request;
 mod sessions;

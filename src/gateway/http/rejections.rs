@@ -13,6 +13,7 @@ use systole_core::vocab::{Name, ThreadId, ThreadPath, Time};
 use uuid::Uuid;
 
 use super::AppState;
+use crate::gateway::problem::Rejection;
 use crate::terminal::shorten;
 
 /// Most events in an interval.
@@ -23,15 +24,6 @@ const SHOWN: usize = 256;
 /// The principal of a request, among the extensions of its response.
 #[derive(Clone)]
 pub(super) struct Principal(pub(super) Name);
-
-/// A problem, among the extensions of its response.
-#[derive(Clone)]
-pub(in crate::gateway) struct Rejection {
-    /// The short code for machines.
-    pub(in crate::gateway) code: &'static str,
-    /// The reason.
-    pub(in crate::gateway) detail: Arc<str>,
-}
 
 /// The requests that were rejected since the start.
 #[derive(Debug, Default)]

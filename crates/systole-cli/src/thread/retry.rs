@@ -17,13 +17,14 @@ use systole_core::vocab::{MessageId, Name, Position, ThreadId, XmlLimits};
 use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::{Catalog, Element, Validated, Validator};
 
+use super::conversation;
 use super::show::said_ids;
-use super::{Sought, conversation, digits, only};
 use crate::failure::Failure;
 use crate::journal_args;
 #[cfg(feature = "gateway")]
 use crate::operate;
 use crate::print;
+use crate::sought::{Sought, digits, only};
 use crate::xml::catalog;
 
 #[derive(Debug, Args)]

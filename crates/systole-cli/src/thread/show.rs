@@ -9,10 +9,11 @@ use systole_core::journal::{BodyRecord, MessageState, NoteRecord};
 use systole_core::vocab::{MessageId, Time};
 
 use super::tree::Threads;
-use super::{Journal, Sought, conversation};
+use super::{Journal, conversation};
 use crate::columns::date_time;
 use crate::failure::Failure;
 use crate::print::{self, Page};
+use crate::sought::Sought;
 
 /// A message, answer or egress, as text.
 struct Line {

@@ -9,10 +9,11 @@ use systole_core::core::Spending;
 use systole_core::journal::{BudgetRecord, Number, Owner};
 use systole_core::vocab::{Name, ThreadPath};
 
-use super::{Journal, Sought, conversation, owner, show, state};
+use super::{Journal, conversation, owner, show, state};
 use crate::columns::date_time;
 use crate::failure::Failure;
 use crate::print::{self, Page};
+use crate::sought::Sought;
 
 /// Threads with their children.
 pub(super) struct Threads<'a> {

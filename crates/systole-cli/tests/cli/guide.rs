@@ -109,7 +109,7 @@ fn write_files(folder: &Folder, organism: &str) {
             let start = format!("xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='{namespace}'");
             folder.write(file, &format!("<xs:schema {start}>{elements}</xs:schema>"));
         } else if [".py", ".md", ".secret"].iter().any(|ending| file.ends_with(ending)) {
-            folder.write(file, "a file of the fragment\n");
+            folder.write(file, "# a file of the fragment\n");
         }
     }
     folder.write("cert.pem", include_str!("../../../../tests/fixtures/tls/cert.pem"));

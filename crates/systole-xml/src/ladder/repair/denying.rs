@@ -1,7 +1,7 @@
-//! Words and signs beside an element that say that it isn't meant, or perhaps not: a closed list, in some 25 languages.
+//! Words and signs beside an element that say that it isn't meant, or perhaps not: a closed list, in some 40 languages.
 //!
 //! Structure decides first (`frame.rs`, `between.rs`). Only where a label can be either (`Order:` or `Draft:`) its words
-//! decide, and a short label of words that nothing here knows counts as one that denies.
+//! decide; a short label in other than Latin letters whose words nothing here knows counts as one that denies.
 //!
 //! Words are in their normal form (`words.rs`). One that ends in `-` stands for all that begin with it; one of a script without
 //! spaces between words counts anywhere in a run of letters.
@@ -86,6 +86,10 @@ const DENYING: &[&str] = &[
     "ผิด", "ห้าม", "อาจ", "ถ้า",
     "bukan", "contoh", "jangan", "jika", "konsep", "mungkin", "salah", "tidak", "lama", "batal", "không", "nháp", "đừng",
     "dụ", "sai", "nếu", "cũ",
+    "draf", "rasimu", "mfano", "usitume", "labda", "halimbawa", "huwag", "mali", "drög", "dæmi", "ekki", "kannski", "röng",
+    "esborrany", "mustand", "näide", "vale", "melnraksts", "piemērs", "nepareizi", "juodraštis", "pavyzdys", "neteisinga",
+    "nacrt", "primjer", "primer", "nemoj", "pogrešno", "osnutek", "príklad", "shembull", "mos", "drafft", "dréacht", "sampla",
+    "zirriborro", "adibidea", "nie", "maling", "burador",
 ];
 
 /// Words that may take back what stands before them, judge it, or choose between several.

@@ -5,9 +5,9 @@
 //!   introduce (`:`, `→`). What comments, quotes, strikes out or deletes (`//`, `>`, `~`, `-` right before it, ❌) is none of these, so
 //!   no list of notations is needed;
 //! - the clause before it denies nothing (`denying.rs`);
-//! - a label of one or two words before it is known to announce (`Order:`, `Answer:`), or its words stand in the element. Any
-//!   other label may deny it in a language that no list has (`Drög:`); but labels of several elements in a row that have one form tell
-//!   them apart (`between.rs`);
+//! - a label of one or two words before it is known to announce (`Order:`, `Answer:`), its words stand in the element, or it is
+//!   written in Latin letters (`Tomorrow:`), for whose languages `denying.rs` has lists. Any other label may deny it in a language
+//!   that no list has; but labels of several elements in a row that have one form tell them apart (`between.rs`);
 //! - what follows it takes nothing back.
 
 use super::between::{NEAR, floor, is_word};
@@ -146,7 +146,11 @@ fn statement(line: &str, own: &str) -> Lead {
     let is_whole = clause.len() == line.len() || !line[..line.len() - clause.len()].contains(char::is_alphanumeric);
     let said: Vec<&String> = said.iter().filter(|word| is_word(word)).collect();
     let is_short = is_whole && is_few && said.len() <= 2 && clause.chars().filter(|&c| is_unspaced(c)).count() <= 6;
-    match !is_letter && (said.is_empty() || !is_short || said.iter().any(|word| leads(word) || own.contains(word))) {
+    // The lists have the languages that are written in Latin letters; others are too many.
+    let is_listed =
+        || said.iter().all(|word| word.chars().all(|c| c < '\u{250}' || ('\u{1e00}'..'\u{1f00}').contains(&c)));
+    let is_known = |word: &&String| leads(word) || own.contains(word);
+    match !is_letter && (said.is_empty() || !is_short || said.iter().any(is_known) || is_listed()) {
         true => Lead::Plain,
         false => Lead::Label,
     }
