@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -25,6 +26,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 use systole_core::vocab::Name;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use super::http::admin::{Look, asked, asked_client, perform};
 use super::http::parse_json;
@@ -36,7 +38,9 @@ use crate::runtime::Organism;
 const ENDING: &str = ".socket";
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
-/// Most bytes of an act.
+/// Longest wait at the end for answers that are on their way.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// Most bytes of an act, without an edit.
 const ACT: usize = 1 << 20;
 /// Most bytes of an answer that a command reads.
 const ANSWER: usize = 64 << 20;
@@ -78,10 +82,14 @@ impl OperatorSocket {
                     Ok(listener) => listener,
                     Err(error) => return tracing::warn!(%error, "the socket of operators can't be served"),
                 };
+                let mut answering = JoinSet::new();
                 tokio::select! {
-                    () = accept(listener, router) => {}
+                    () = accept(listener, router, &mut answering) => {}
                     _ = ended.wait_for(|ended| *ended) => {}
                 }
+                // Who ended the organism by an act learns that it was done.
+                let answered = async { while answering.join_next().await.is_some() {} };
+                let _ = tokio::time::timeout(LAST_ANSWERS, answered).await;
             });
             runtime.shutdown_background();
         })?;
@@ -141,14 +149,15 @@ fn is_trusted(uid: u32) -> bool {
     uid == rustix::process::geteuid().as_raw() || uid == 0
 }
 
-async fn accept(listener: UnixListener, router: Router) {
+async fn accept(listener: UnixListener, router: Router, answering: &mut JoinSet<()>) {
     loop {
+        while answering.try_join_next().is_some() {}
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
                 // Such as a lack of descriptors, which passes.
                 tracing::warn!(%error, "a connection of an operator can't be accepted");
-                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
@@ -158,8 +167,10 @@ async fn accept(listener: UnixListener, router: Router) {
             continue;
         }
         let service = hyper_util::service::TowerToHyperService::new(router.clone());
-        tokio::spawn(async move {
-            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        answering.spawn(async move {
+            let mut connection = hyper::server::conn::http1::Builder::new();
+            // One answer: a connection that waits for another request would keep the end.
+            let _ = connection.keep_alive(false).serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
@@ -193,7 +204,9 @@ async fn look_of(
 }
 
 async fn act(State(organism): State<Arc<Organism>>, request: Request) -> Result<Response, Problem> {
-    let body = read(request.into_body(), ACT).await.map_err(|error| Problem::bad_request(error.to_string()))?;
+    // An edit is text in JSON, where each character may take several.
+    let most = ACT + 6 * organism.blueprint().limits.xml.message_bytes;
+    let body = read(request.into_body(), most).await.map_err(|error| Problem::bad_request(error.to_string()))?;
     let act: Act = parse_json(&body).map_err(|error| Problem::bad_request(error.to_string()))?;
     perform(&organism.operations(operator()), &act).await
 }

@@ -132,6 +132,18 @@ impl Outcome {
     }
 }
 
+/// What came of a question.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Asked {
+    /// The conversation.
+    pub conversation: ThreadId,
+    /// The answer, if there is one.
+    pub answer: Option<Egress>,
+    /// True if the organism ended before the answer.
+    pub ended: bool,
+}
+
 /// The reason why an act had no effect.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -286,21 +298,23 @@ impl Operations<'_> {
         }
     }
 
-    /// Sends a message as a client, in a conversation of its own, and waits for the first answer; `None` if there is none.
+    /// Sends a message as a client, in a conversation of its own, and waits for the first answer. There is none if the
+    /// conversation closes without one, or the organism ends before: a durable one goes on with it at its next start.
     ///
     /// # Errors
     /// [`ActError`] if there is no such client, or the message was not taken.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the conversation.
-    pub async fn ask(&self, client: &str, envelope: Bytes) -> Result<Option<Egress>, ActError> {
+    pub async fn ask(&self, client: &str, envelope: Bytes) -> Result<Asked, ActError> {
         let client = self.organism.client(client)?;
         let mut conversation = client.converse();
         let sent = conversation.send_only_bytes(envelope).map_err(ActError::from);
         self.told("ask", &conversation.id().to_string(), sent)?;
         let answer = conversation.receive().await;
         conversation.keep();
-        Ok(answer)
+        let ended = answer.is_none() && self.organism.ready() == Err(SendError::Closed);
+        Ok(Asked { conversation: conversation.id(), answer, ended })
     }
 
     /// Cancels a thread of a conversation: see [`Act::Cancel`].
@@ -388,6 +402,8 @@ impl Operations<'_> {
     async fn retried(&self, retry: Retry) -> Result<ThreadId, ActError> {
         let shared = &self.organism.shared;
         let failed = |why: &dyn std::fmt::Display| ActError::CannotRetry(why.to_string());
+        let ends = || matches!(self.organism.ready(), Err(SendError::Closed));
+        let failed = |why: &dyn std::fmt::Display| if ends() { OperationError::Closed.into() } else { failed(why) };
         let query = self.organism.query().map_err(|error| failed(&error))?;
         let query = query.ok_or_else(|| failed(&"the organism has no journal, so it keeps no past"))?;
         let moment = query.moment(retry).await.map_err(|error| failed(&error))?;

@@ -7,7 +7,7 @@
 mod act;
 mod look;
 
-pub use act::{Act, ActError, Letters, Outcome};
+pub use act::{Act, ActError, Asked, Letters, Outcome};
 pub use look::{
     ConversationRecord, LetterRecord, ListenerRecord, LookError, MessageKind, MessageRecord, Page, RestRecord,
     ThreadRecord, Wanted,

@@ -23,6 +23,17 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// Reads standard input, of at most `most` bytes.
+#[cfg(feature = "gateway")]
+pub(super) fn from_stdin(most: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    std::io::stdin().take(most + 1).read_to_end(&mut bytes).map_err(Failure::System)?;
+    if bytes.len() as u64 > most {
+        return Err(Failure::unusable(format!("standard input: more than {most} bytes are not read")));
+    }
+    Ok(bytes)
+}
+
 /// Reads a file of UTF-8 text of at most `most` bytes.
 pub(super) fn text(path: &Path, most: u64) -> Result<String, Failure> {
     String::from_utf8(read(path, most)?).map_err(|error| {

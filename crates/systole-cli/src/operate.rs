@@ -1,5 +1,6 @@
 //! Commands for a running organism: they go through the socket beside its journal.
 
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -209,9 +210,17 @@ fn exchange(
         }
     };
     let (status, body) = runtime.block_on(exchange)?.map_err(|error| {
-        Failure::unusable(format!(
-            "no running organism serves operators for {journal}: {error}; `systole run` does, where it has a journal"
-        ))
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::PermissionDenied => {
+                Failure::unusable(format!(
+                    "no running organism serves operators for {journal}: {error}; `systole run` does, where it has a journal"
+                ))
+            }
+            _ => Failure::no(format!(
+                "the organism of {journal} broke the call off: {error}; what was asked of it may have happened: see \
+                 `systole thread list` and the log"
+            )),
+        }
     })?;
     let answer = serde_json::from_slice(&body).map_err(|error| Failure::unusable(error.to_string()))?;
     Ok((status, answer))

@@ -20,8 +20,8 @@ use super::{AppState, view};
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 use crate::operations::{
-    Act, ActError, ConversationRecord, LetterRecord, ListenerRecord, LookError, MessageRecord, Operations, Outcome,
-    Page, ThreadRecord, Wanted,
+    Act, ActError, Asked, ConversationRecord, LetterRecord, ListenerRecord, LookError, MessageRecord, Operations,
+    Outcome, Page, ThreadRecord, Wanted,
 };
 use crate::runtime::{Events, Observed, Organism};
 
@@ -61,7 +61,7 @@ pub(super) fn calls() -> [Call; 9] {
             Call::get("/v1/admin/conversations/{id}/threads", threads)
                 .about("admin", "The threads of a conversation, in the order in which they opened.")
                 .answers::<Page<ThreadRecord>>(StatusCode::OK, "A page.")
-                .refuses(&[404]),
+                .refuses(&[404, 422]),
         ),
         page(
             Call::get("/v1/admin/threads/{id}/messages", messages)
@@ -140,6 +140,10 @@ pub(in crate::gateway) enum Look {
 /// The answer to a message.
 #[derive(Serialize, JsonSchema)]
 pub(in crate::gateway) struct Answered {
+    /// The conversation.
+    conversation: String,
+    /// True if the organism ended before an answer: a durable one goes on with the conversation at its next start.
+    ended: bool,
     /// The canonical envelope; left out if the conversation closed without an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     envelope: Option<String>,
@@ -174,9 +178,11 @@ pub(in crate::gateway) async fn asked(
     client: &str,
     envelope: Bytes,
 ) -> Result<Response, Problem> {
-    let answer = operations.ask(client, envelope).await?;
+    let Asked { conversation, answer, ended, .. } = operations.ask(client, envelope).await?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let answered = Answered {
+        conversation: conversation.to_string(),
+        ended,
         envelope: answer.as_ref().map(|answer| text(&answer.envelope)),
         payload: answer.as_ref().map(|answer| text(answer.payload.bytes())),
         fault: answer.and_then(|answer| answer.fault).map(|fault| fault.code.to_string()),

@@ -16,8 +16,10 @@ use super::AppState;
 use crate::gateway::problem::Rejection;
 use crate::terminal::shorten;
 
-/// Most events in an interval.
-const TOLD: (u32, Duration) = (32, Duration::from_secs(1));
+/// Most events in an interval: a flood of a day leaves others in the ring for hours.
+const TOLD: (u32, Duration) = (32, Duration::from_secs(60));
+/// Start of every token.
+const PREFIX: &str = "syt_";
 /// Most characters of a path, and of a reason, in an event.
 const SHOWN: usize = 256;
 
@@ -79,10 +81,10 @@ pub(super) async fn tell(State(app): State<Arc<AppState>>, request: Request, nex
         let by = response.extensions().get::<Principal>().map(|principal| principal.0.clone());
         let kind = EventKind::Rejected {
             by,
-            call: shorten(&call, SHOWN).into(),
+            call: shorten(&masked(&call), SHOWN).into(),
             status,
             code,
-            reason: shorten(detail, SHOWN).into(),
+            reason: shorten(&masked(detail), SHOWN).into(),
             untold,
         };
         let nil = ThreadId::from_uuid(Uuid::nil());
@@ -91,17 +93,35 @@ pub(super) async fn tell(State(app): State<Arc<AppState>>, request: Request, nex
     response
 }
 
+/// Takes tokens out of a text, which a client may have put where none belongs.
+fn masked(text: &str) -> String {
+    let mut parts = text.split(PREFIX);
+    let mut masked = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        masked += PREFIX;
+        masked += "…";
+        masked += part.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+    }
+    masked
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn no_token_is_shown() {
+        assert_eq!(masked("GET /v1/messages/syt_09af?x=syt_1 z"), "GET /v1/messages/syt_…?x=syt_… z");
+        assert_eq!(masked("GET /v1"), "GET /v1");
+    }
+
+    #[test]
     fn a_flood_is_counted_and_told_within_bounds() {
         let rejections = Rejections::default();
-        let now = Time::default().after(Duration::from_secs(9));
+        let now = Time::default().after(Duration::from_secs(99));
         let told = (0..1000).filter(|_| rejections.count((401, "unauthorized"), now).is_some()).count();
         assert_eq!(told, 32);
-        let later = now.after(Duration::from_secs(1));
+        let later = now.after(Duration::from_secs(60));
         assert_eq!(rejections.count((422, "broken"), later), Some(968), "the first one behind tells of the others");
         assert_eq!(rejections.count((422, "broken"), later), Some(0));
         assert_eq!(rejections.all(), [((401, "unauthorized"), 1000), ((422, "broken"), 2)].into());

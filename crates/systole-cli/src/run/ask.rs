@@ -132,10 +132,16 @@ fn served(organism: &Path) -> Result<Option<Journaled>, Failure> {
 #[cfg(feature = "gateway")]
 fn online(args: &Ask, journal: &Journaled) -> Result<ExitCode, Failure> {
     let message = match args.message.as_str() {
-        "-" => crate::file::read("-".as_ref(), crate::file::DOCUMENT)?,
+        "-" => crate::file::from_stdin(crate::file::DOCUMENT)?,
         message => message.as_bytes().to_vec(),
     };
     let answer = operate::ask(journal, CLIENT, message, args.within)?;
+    if answer["ended"] == true {
+        let conversation = answer["conversation"].as_str().unwrap_or_default();
+        return Err(Failure::no(format!(
+            "the organism ended before the answer: conversation {conversation} goes on at its next start"
+        )));
+    }
     let text = if args.envelope { &answer["envelope"] } else { &answer["payload"] };
     let text = text.as_str().ok_or_else(|| Failure::no("the conversation closed without an answer"))?;
     print::line(text)?;

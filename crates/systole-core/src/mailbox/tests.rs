@@ -377,6 +377,11 @@ impl World {
             Act::Confirm { which } => {
                 let Some((session, token)) = self.pick(which).and_then(|id| self.known[&id].reserved) else { return };
                 let (change, done) = self.handle(MailboxInput::Confirm { session: [session; 16], token });
+                if done == Err(Refused::Early) {
+                    let is_of_it = |known: &&Known| known.reserved == Some((session, token));
+                    assert!(self.known.values().filter(is_of_it).any(|known| known.expected), "it waits for nothing");
+                    return;
+                }
                 done.unwrap();
                 for (id, _) in change.confirmed {
                     let known = self.known.get_mut(&id).unwrap();

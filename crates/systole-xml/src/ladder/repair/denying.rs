@@ -89,7 +89,7 @@ const DENYING: &[&str] = &[
     "draf", "rasimu", "mfano", "usitume", "labda", "halimbawa", "huwag", "mali", "drög", "dæmi", "ekki", "kannski", "röng",
     "esborrany", "mustand", "näide", "vale", "melnraksts", "piemērs", "nepareizi", "juodraštis", "pavyzdys", "neteisinga",
     "nacrt", "primjer", "primer", "nemoj", "pogrešno", "osnutek", "príklad", "shembull", "mos", "drafft", "dréacht", "sampla",
-    "zirriborro", "adibidea", "nie", "maling", "burador",
+    "zirriborro", "adibidea", "maling", "burador",
 ];
 
 /// Words that may take back what stands before them, judge it, or choose between several.
