@@ -253,8 +253,13 @@ pub async fn call_operator(journal: &Path, method: Method, path: &str, body: Vec
         let body = Limited::new(response.into_body(), ANSWER).collect().await.map_err(io::Error::other)?.to_bytes();
         Ok((status, body))
     };
+    let mut exchange = std::pin::pin!(exchange);
     tokio::select! {
-        answer = exchange => answer,
-        ended = connection => Err(ended.err().map_or_else(|| io::ErrorKind::UnexpectedEof.into(), io::Error::other)),
+        answer = &mut exchange => answer,
+        ended = connection => match ended {
+            // The answer may have come before the end.
+            Ok(()) => exchange.await,
+            Err(error) => Err(io::Error::other(error)),
+        },
     }
 }

@@ -139,6 +139,14 @@ fn statement(line: &str, own: &str) -> Lead {
     if is_denied {
         return Lead::Denies;
     }
+    // An act that waits for a consent: `pending your approval`, `as soon as you confirm`.
+    const CONSENT: [&str; 10] =
+        ["confirm", "confirms", "confirmation", "approve", "approval", "consent", "agree", "permission", "ok", "okay"];
+    let waits =
+        said.windows(2).any(|pair| matches!(pair[0].as_str(), "you" | "your") && CONSENT.contains(&pair[1].as_str()));
+    if waits || said.iter().any(|word| matches!(word.as_str(), "pending" | "preview" | "dry")) {
+        return Lead::Denies;
+    }
     let own: Vec<String> = words(own).map(|(.., word)| word).collect();
     let is_letter =
         said.len() == 1 && said[0] != "a" && !own.contains(&said[0]) && !is_word(&said[0]) && !is_mark(line);
@@ -233,7 +241,44 @@ fn takes_back(behind: &str) -> bool {
     let is_remark =
         said.len() <= 5 && said.iter().any(|word| denies(word) || (is_aside && joint(word) == Joint::Denies));
     let next = rest.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    is_remark || recants(line) || recants(next)
+    is_remark || recants(line) || recants(next) || behind.split(ENDS_OR_LINES).take(4).any(holds_back)
+}
+
+/// Signs between the sentences behind an element.
+const ENDS_OR_LINES: [char; 9] = ['.', '!', '?', '…', '。', '！', '？', '\n', ';'];
+
+/// Returns whether a sentence holds an act back that stands before it: `Do not run this on production`, `Shall I go ahead`,
+/// `This has not been submitted`, `Reply "yes" to confirm`.
+fn holds_back(sentence: &str) -> bool {
+    const ACTS: [&str; 14] = [
+        "run",
+        "send",
+        "sent",
+        "execute",
+        "executed",
+        "submit",
+        "submitted",
+        "call",
+        "apply",
+        "applied",
+        "place",
+        "placed",
+        "order",
+        "use",
+    ];
+    const ASKS: [&str; 8] = ["go", "proceed", "confirm", "approve", "send", "submit", "run", "execute"];
+    let said: Vec<String> = words(sentence).map(|(.., word)| word).take(10).collect();
+    let has = |list: &[&str]| said.iter().any(|word| list.contains(&word.as_str()));
+    if said.is_empty() || said.len() > 9 {
+        return false;
+    }
+    let is_denied = has(&["not", "don", "never", "nicht", "ne", "no", "не", "ikke", "niet"]) && has(&ACTS);
+    let asks = (said[0] == "shall" || said[0] == "should" || said[0] == "may") && has(&["i", "we"]) && has(&ASKS);
+    let waits = (said[0] == "reply" || said[0] == "please" || said[0] == "say") && has(&["confirm", "approve"]);
+    let takes_back = said.len() <= 4 && has(&["scratch", "disregard", "ignore"]);
+    let is_example = has(&["example", "template", "exemple", "beispiel", "ejemplo"])
+        && has(&["above", "is", "only", "est", "nur", "ist", "es"]);
+    is_denied || asks || waits || takes_back || is_example
 }
 
 /// Returns whether a sentence recants: `Wait, ignore that.`, `No.`, `On second thought, …`

@@ -197,6 +197,13 @@ fn a_payload_behind_signs_that_neither_mark_nor_introduce_it_is_not_sent() {
 fn a_payload_behind_a_label_that_nothing_knows_is_not_sent() {
     // No list has the word: a refusal costs a turn.
     for text in [
+        "<note>a & b</note>\n\nDo not run this on production.",
+        "<note>a & b</note>\n\nThis has not been submitted.",
+        "<note>a & b</note>\n\nSorry, scratch that.",
+        "<note>a & b</note>\n\nShall I go ahead?",
+        "<note>a & b</note>\n\nReply \"yes\" to confirm.",
+        "Here's the order, pending your approval:\n<note>a & b</note>",
+        "I'll send this as soon as you confirm:\n\n<note>a & b</note>",
         "Drög: <note>a & b</note>",
         "**Drög**\n\n<note>a & b</note>",
         "Drög\n<note>a & b</note>",
