@@ -151,7 +151,8 @@ fn statement(line: &str, own: &str) -> Lead {
     let is_letter =
         said.len() == 1 && said[0] != "a" && !own.contains(&said[0]) && !is_word(&said[0]) && !is_mark(line);
     let is_few = said.len() <= 3;
-    let is_whole = clause.len() == line.len() || !line[..line.len() - clause.len()].contains(char::is_alphanumeric);
+    let before = clause.as_ptr() as usize - line.as_ptr() as usize;
+    let is_whole = clause.len() == line.len() || !line[..before].contains(char::is_alphanumeric);
     let said: Vec<&String> = said.iter().filter(|word| is_word(word)).collect();
     let is_short = is_whole && is_few && said.len() <= 2 && clause.chars().filter(|&c| is_unspaced(c)).count() <= 6;
     // The lists have the languages that are written in Latin letters; others are too many.
