@@ -212,8 +212,7 @@ struct Filter {
 impl Filter {
     fn of(letters: &Letters) -> Result<Self, ActError> {
         let reason = |code: &str| {
-            let known = FaultCode::ALL.into_iter().find(|known| known.as_str() == code);
-            known.ok_or_else(|| ActError::Invalid(format!("'{code}' is no code of a fault")))
+            FaultCode::named(code).ok_or_else(|| ActError::Invalid(format!("'{code}' is no code of a fault")))
         };
         Ok(Self {
             ids: letters.ids.clone(),

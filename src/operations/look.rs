@@ -264,8 +264,7 @@ impl Wanted {
     /// The conversations in the journal.
     fn filter(&self) -> Result<ConversationFilter, LookError> {
         let code = |code: &String| {
-            let known = FaultCode::ALL.into_iter().find(|known| known.as_str() == code);
-            known.ok_or_else(|| LookError::Invalid(format!("'{code}' is no code of a fault")))
+            FaultCode::named(code).ok_or_else(|| LookError::Invalid(format!("'{code}' is no code of a fault")))
         };
         Ok(ConversationFilter {
             before: Self::parsed("after", self.after.as_ref())?,

@@ -74,8 +74,7 @@ pub(super) struct Only {
 }
 
 fn code(text: &str) -> Result<FaultCode, String> {
-    let known = FaultCode::ALL.into_iter().find(|code| code.as_str() == text);
-    known.ok_or_else(|| {
+    FaultCode::named(text).ok_or_else(|| {
         let all: Vec<_> = FaultCode::ALL.iter().map(|code| code.as_str()).collect();
         format!("there is no such code: write one of {}", all.join(", "))
     })

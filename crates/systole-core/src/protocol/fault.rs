@@ -93,9 +93,8 @@ fn read(payload: &Canonical) -> Result<Fault, Problem> {
     }
     let mut reader = ElementReader::open(payload)?;
     let found = reader.required_text("code")?;
-    let known = |code: &FaultCode| code.as_str() == found && code.element() == payload.root().local();
-    let code =
-        FaultCode::ALL.into_iter().find(known).ok_or_else(|| reader.problem(format!("unknown code '{found}'")))?;
+    let code = FaultCode::named(&found).filter(|code| code.element() == payload.root().local());
+    let code = code.ok_or_else(|| reader.problem(format!("unknown code '{found}'")))?;
     let message = reader.required_text("message")?;
     let retryable = match reader.required_text("retryable")?.as_str() {
         "true" | "1" => true,

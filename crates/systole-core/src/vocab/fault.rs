@@ -76,6 +76,11 @@ impl FaultCode {
         }
     }
 
+    /// Returns the code of a text, as it stands in `<code>`.
+    pub fn named(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.as_str() == text)
+    }
+
     /// The local name of the element that carries it: `agent-error` for what the listener did,
     /// `system-error` for what the pump found.
     pub const fn element(self) -> &'static str {

@@ -260,7 +260,7 @@ fn first_fault(
                  AND (?2 IS NULL OR json_extract(fault, '$.code') = ?2) ORDER BY number LIMIT 1";
     let params = (root.id.as_uuid().as_bytes(), code.map(|code| code.as_str()));
     let found: Option<String> = reader.db.prepare_cached(first)?.query_row(params, |row| row.get(0)).optional()?;
-    Ok(found.and_then(|code| FaultCode::ALL.into_iter().find(|known| known.as_str() == code)))
+    Ok(found.and_then(|code| FaultCode::named(&code)))
 }
 
 /// Searches the messages, answers and faults of a conversation for a text; returns the bytes that were read, too.

@@ -210,7 +210,7 @@ impl FaultText {
             Box::new(BrokenRule { rule: text.rule, at, example: text.example })
         };
         Some(Fault {
-            code: FaultCode::ALL.into_iter().find(|code| code.as_str() == self.code)?,
+            code: FaultCode::named(&self.code)?,
             message: self.message,
             retryable: self.retryable,
             in_reply_to: self.in_reply_to.map(|id| id.parse()).transpose().ok()?,
