@@ -355,7 +355,7 @@ impl Operations<'_> {
             true => Vec::new(),
             false => shared.look(move |core| core.states_of(conversation, &open)).await,
         };
-        let states: HashMap<_, _> = states.into_iter().flatten().map(|(id, state, _)| (id, state)).collect();
+        let states: HashMap<_, _> = states.into_iter().flatten().collect();
         let record = |kept: KeptThread| {
             let id = kept.entry.record.id;
             ThreadRecord {

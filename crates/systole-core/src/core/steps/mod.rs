@@ -278,8 +278,7 @@ impl Core {
                 Owner::Listener(_) | Owner::None => None,
             };
             let mut open = OpenConversation { root, owner, threads: 0, running: 0, queued: 0, listeners: Vec::new() };
-            let mut next = vec![key];
-            while let Some(key) = next.pop() {
+            for key in self.tree.with_below(key) {
                 let thread = &self.tree[key];
                 open.threads += 1;
                 open.running += usize::from(self.state_of(thread) == ThreadState::Running);
@@ -289,7 +288,6 @@ impl Core {
                 {
                     open.listeners.push(listener);
                 }
-                self.tree.children_of(key, &mut next);
             }
             if wanted.listener.is_none_or(|listener| open.listeners.contains(&listener)) {
                 found.push(open);
@@ -299,17 +297,10 @@ impl Core {
     }
 
     /// The states of these threads of a conversation, without those that are not open.
-    pub fn states_of(&self, root: ThreadId, threads: &HashSet<ThreadId>) -> Vec<(ThreadId, ThreadState, usize)> {
-        let mut next: Vec<_> = self.root_key(root).into_iter().collect();
-        let mut found = Vec::new();
-        while let Some(key) = next.pop() {
-            let thread = &self.tree[key];
-            if threads.contains(&thread.id) {
-                found.push((thread.id, self.state_of(thread), thread.mailbox.len()));
-            }
-            self.tree.children_of(key, &mut next);
-        }
-        found
+    pub fn states_of(&self, root: ThreadId, threads: &HashSet<ThreadId>) -> Vec<(ThreadId, ThreadState)> {
+        let all = self.root_key(root).into_iter().flat_map(|root| self.tree.with_below(root));
+        let wanted = all.map(|key| &self.tree[key]).filter(|thread| threads.contains(&thread.id));
+        wanted.map(|thread| (thread.id, self.state_of(thread))).collect()
     }
 
     /// Finds a root. Those of the organism itself are in no index.
@@ -320,18 +311,8 @@ impl Core {
 
     /// Some of the open threads of a conversation, each behind its parent: `limit` behind the first `skip`.
     pub fn open_threads(&self, root: ThreadId, skip: usize, limit: usize) -> Vec<OpenThread> {
-        let mut next: Vec<_> = self.root_key(root).into_iter().collect();
-        let (mut found, mut seen) = (Vec::new(), 0);
-        while let Some(key) = next.pop().filter(|_| found.len() < limit) {
-            if seen >= skip {
-                found.push(self.open_thread(key));
-            }
-            seen += 1;
-            let at = next.len();
-            self.tree.children_of(key, &mut next);
-            next[at..].reverse();
-        }
-        found
+        let all = self.root_key(root).into_iter().flat_map(|root| self.tree.with_below(root));
+        all.skip(skip).take(limit).map(|key| self.open_thread(key)).collect()
     }
 
     /// The slots of each listener that this core keeps, in order of listener.

@@ -8,7 +8,6 @@ use crate::core::blueprint::{ListenerId, Party};
 use crate::core::entrance::Phase;
 use crate::core::faults;
 use crate::core::io::{Operation, OperationError, Output};
-use crate::core::key::ThreadKey;
 use crate::journal::{Moment, Op, Recovered};
 use crate::vocab::{Partition, ThreadId};
 
@@ -30,7 +29,8 @@ impl Core {
     fn cancel_thread(&mut self, root: ThreadId, thread: ThreadId) -> Result<(), OperationError> {
         let Some(key) = self.root_key(root) else { return Err(OperationError::NotOpen(root)) };
         if thread != root {
-            let found = self.find_below(key, thread).ok_or(OperationError::NotOpen(thread))?;
+            let found = self.tree.with_below(key).find(|&key| self.tree[key].id == thread);
+            let found = found.ok_or(OperationError::NotOpen(thread))?;
             self.fail(found, faults::cancelled_by_operator());
             return Ok(());
         }
@@ -46,18 +46,6 @@ impl Core {
             self.close(key);
         }
         Ok(())
-    }
-
-    fn find_below(&self, top: ThreadKey, thread: ThreadId) -> Option<ThreadKey> {
-        let (mut below, mut read) = (vec![top], 0);
-        while let Some(&key) = below.get(read) {
-            if self.tree[key].id == thread {
-                return Some(key);
-            }
-            self.tree.children_of(key, &mut below);
-            read += 1;
-        }
-        None
     }
 
     /// Opens a conversation as a start would that finds it in the journal. Its records are written with this step.

@@ -528,6 +528,18 @@ impl Tree {
             next = self.threads[child].children.next;
         }
     }
+
+    /// A thread and all below it, each behind its parent and in the order of opening.
+    pub(in crate::core) fn with_below(&self, top: ThreadKey) -> impl Iterator<Item = ThreadKey> {
+        let mut next = vec![top];
+        std::iter::from_fn(move || {
+            let key = next.pop()?;
+            let at = next.len();
+            self.children_of(key, &mut next);
+            next[at..].reverse();
+            Some(key)
+        })
+    }
 }
 
 /// Messages are put on threads and taken.
