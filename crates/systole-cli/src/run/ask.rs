@@ -144,7 +144,7 @@ fn online(args: &Ask, journal: &Journaled) -> Result<ExitCode, Failure> {
     }
     let text = if args.envelope { &answer["envelope"] } else { &answer["payload"] };
     let text = text.as_str().ok_or_else(|| Failure::no("the conversation closed without an answer"))?;
-    print::line(text)?;
+    print::document(format!("{text}\n").as_bytes())?;
     Ok(if answer["fault"].is_string() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -163,6 +163,22 @@ fn a_question_is_asked_while_the_organism_runs() {
     assert_eq!(String::from_utf8_lossy(&asked.stdout), "<say xmlns=\"urn:t\">done</say>\n");
     let refused = desk.command(&["ask", "organism.yaml", "<other xmlns='urn:t'/>"]);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    // An answer of several lines is printed as it is.
+    let lines = "<say xmlns=\"urn:t\">one\n\ttwo</say>";
+    let command = "sh, -c, \"cat lines.txt\"";
+    let other = Desk::new("lines");
+    let of_lines = ORGANISM.lines().map(|line| match line.contains("command:") {
+        true => format!("    command: [{command}]"),
+        false => line.to_owned(),
+    });
+    fs::write(other.folder.join("organism.yaml"), of_lines.collect::<Vec<_>>().join("\n")).unwrap();
+    fs::write(other.folder.join("lines.txt"), lines).unwrap();
+    let stopped = other.done(&["ask", "organism.yaml", "<say xmlns='urn:t'>hi</say>"]);
+    assert!(stopped.contains("one\n\ttwo"), "{stopped}");
+    let (mut answering, _) = other.start();
+    assert_eq!(other.done(&["ask", "organism.yaml", "<say xmlns='urn:t'>hi</say>"]), stopped);
+    answering.kill().unwrap();
+    answering.wait().unwrap();
     // What is asked for is answered there, and nowhere else.
     say(&mut child);
     out.until("the answer to standard input", |line| line.contains("done"));
