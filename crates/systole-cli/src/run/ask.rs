@@ -1,15 +1,11 @@
 //! `systole ask`: an organism, one message to it, and the one answer.
 
-#[cfg(feature = "gateway")]
-use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-#[cfg(feature = "gateway")]
-use systole::config::Config;
 #[cfg(feature = "gateway")]
 use systole::journal::Journaled;
 use systole::listeners::human::Console;
@@ -58,16 +54,17 @@ pub(crate) struct Ask {
 /// Sends one message to an organism, and prints the answer.
 pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     conceal().map_err(Failure::System)?;
-    #[cfg(feature = "gateway")]
-    if let Some(journal) = served(&args.organism)? {
-        return online(args, &journal);
-    }
     let mut run = Run::quietly(args.organism.clone());
     match args.message.as_str() {
         "-" => run.files.push("-".into()),
         message => run.message = Some(Bytes::copy_from_slice(message.as_bytes())),
     }
-    let mut stage = Stage::set(&run)?;
+    let survey = Stage::survey(&run)?;
+    #[cfg(feature = "gateway")]
+    if let Some(journal) = survey.0.journal.as_ref().filter(|journal| operate::is_served(journal)) {
+        return online(args, journal);
+    }
+    let mut stage = Stage::of(&run, survey)?;
     let Launched { running, durable, .. } = stage.launch(&run)?;
     let organism = &running.organism;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
@@ -119,13 +116,6 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     // A read of standard input can't be interrupted.
     runtime.shutdown_background();
     code
-}
-
-/// The journal of an organism that runs already, and serves operators.
-#[cfg(feature = "gateway")]
-fn served(organism: &Path) -> Result<Option<Journaled>, Failure> {
-    let config = Config::load(organism).map_err(Failure::Config)?;
-    Ok(config.journal.filter(operate::is_served))
 }
 
 /// Lets the running organism take the message.

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,10 +53,19 @@ pub(super) struct Stage {
 impl Stage {
     /// Prepares everything that needs no organism.
     pub(super) fn set(args: &Run) -> Result<Self, Failure> {
+        Self::of(args, Self::survey(args)?)
+    }
+
+    /// Reads the file of the organism.
+    pub(super) fn survey(args: &Run) -> Result<(Config, Vec<PathBuf>), Failure> {
         // A second opinion takes as long as the rest of a start: only where schemas are being written is it worth that.
         let advise: Adviser<'_> = if args.watch { &second_opinion::ask } else { &|_| Advice::Unasked };
         let Survey { config, files } = Config::survey(&args.organism, advise);
-        let config = config.map_err(Failure::Config)?;
+        Ok((config.map_err(Failure::Config)?, files))
+    }
+
+    /// Prepares everything that needs no organism, for one whose file was read.
+    pub(super) fn of(args: &Run, (config, files): (Config, Vec<PathBuf>)) -> Result<Self, Failure> {
         let people = config.kinds.contains(&ListenerKind::Human);
         let watch = args.watch.then(|| Watch::new(&args.organism, &args.files, people, files));
         let Inputs { sources, keyboard } = Inputs::new(args, &config, people)?;
