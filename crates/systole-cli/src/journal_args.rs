@@ -36,10 +36,14 @@ impl JournalArgs {
 
     /// The blueprint of the organism; `None` where the journal was named, and the organism is unknown.
     pub(super) fn blueprint(&self) -> Result<Option<Blueprint>, Failure> {
-        let here = || Some(Path::new(ORGANISM)).filter(|here| self.journal.is_none() && here.exists());
-        let organism = self.organism.as_deref().or_else(here);
+        let organism = organism(self.journal.as_deref(), self.organism.as_deref());
         organism.map(|organism| config(organism).map(|config| config.blueprint)).transpose()
     }
+}
+
+/// The organism.yaml that was named, or the one in this folder where no journal was.
+pub(super) fn organism<'a>(journal: Option<&Path>, organism: Option<&'a Path>) -> Option<&'a Path> {
+    organism.or_else(|| Some(Path::new(ORGANISM)).filter(|here| journal.is_none() && here.exists()))
 }
 
 /// The journal that was named; without a name, that of the organism, or of the `organism.yaml` in this folder, or the
@@ -48,8 +52,7 @@ pub(super) fn journal(named: Option<&Path>, organism: Option<&Path>) -> Result<J
     if let Some(named) = named {
         return Ok(Journaled::new(named));
     }
-    let here = Path::new(ORGANISM);
-    let Some(organism) = organism.or(Some(here).filter(|here| here.exists())) else { return only() };
+    let Some(organism) = self::organism(named, organism) else { return only() };
     let journal = config(organism)?.journal;
     let none = || Failure::unusable(format!("{} has durability: off: name a journal", organism.display()));
     journal.ok_or_else(none)

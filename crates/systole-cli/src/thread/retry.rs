@@ -101,10 +101,12 @@ fn online(args: &Retry, journal: &Journaled, id: ThreadId, at: Option<MessageId>
 impl Retry {
     /// Checks the edit and the owner by the files that the arguments name.
     fn judged(&self) -> Result<Option<Validated<Element>>, Failure> {
-        let here = Path::new("organism.yaml");
-        // The one whose journal it is, if none is named.
-        let here = (self.journal.is_none() && self.schemas.is_empty() && here.exists()).then_some(here);
-        let config = self.organism.as_deref().or(here).map(Config::load).transpose().map_err(Failure::Config)?;
+        // Schemas that are named judge in place of the organism in this folder.
+        let organism = match self.schemas.is_empty() {
+            true => journal_args::organism(self.journal.as_deref(), self.organism.as_deref()),
+            false => None,
+        };
+        let config = organism.map(Config::load).transpose().map_err(Failure::Config)?;
         if let (Some(config), Some(name)) = (&config, &self.owner)
             && !matches!(config.blueprint.party(name.as_str()), Some(Party::Client(_)))
         {
