@@ -42,48 +42,58 @@ pub(super) fn calls() -> [Call; 9] {
             .answers::<Answered>(StatusCode::OK, "The answer.")
             .refuses(&[403, 404]),
         page(
-            Call::get("/v1/admin/conversations", conversations)
-                .about(
-                    "admin",
-                    "The conversations, newest first: those of the journal, open and ended; without one, open ones.",
-                )
-                .query::<String>("listener", "Only those with a thread of that listener.")
-                .query::<ConversationState>("state", "Only open ones, or only ended ones.")
-                .query::<String>("payload", "Only those that began with that payload: {namespace}local.")
-                .query::<String>("fault", "Only those with a fault of that code among their answers.")
-                .query::<String>("text", "Only those with that text in a message, an answer or a fault.")
-                .query::<view::DateTime>("since", "Only those that opened then or later.")
-                .query::<view::DateTime>("until", "Only those that opened before.")
-                .refuses(&[422])
-                .answers::<Page<ConversationRecord>>(StatusCode::OK, "A page."),
+            Call::get("/v1/admin/conversations", |State(app), caller, request| {
+                look(app, caller, Look::Conversations, request)
+            })
+            .about(
+                "admin",
+                "The conversations, newest first: those of the journal, open and ended; without one, open ones.",
+            )
+            .query::<String>("listener", "Only those with a thread of that listener.")
+            .query::<ConversationState>("state", "Only open ones, or only ended ones.")
+            .query::<String>("payload", "Only those that began with that payload: {namespace}local.")
+            .query::<String>("fault", "Only those with a fault of that code among their answers.")
+            .query::<String>("text", "Only those with that text in a message, an answer or a fault.")
+            .query::<view::DateTime>("since", "Only those that opened then or later.")
+            .query::<view::DateTime>("until", "Only those that opened before.")
+            .refuses(&[422])
+            .answers::<Page<ConversationRecord>>(StatusCode::OK, "A page."),
         ),
         page(
-            Call::get("/v1/admin/conversations/{id}/threads", threads)
-                .about("admin", "The threads of a conversation, in the order in which they opened.")
-                .answers::<Page<ThreadRecord>>(StatusCode::OK, "A page.")
-                .refuses(&[404, 422]),
+            Call::get("/v1/admin/conversations/{id}/threads", |State(app), caller, Path(id), request| {
+                look(app, caller, Look::Threads(id), request)
+            })
+            .about("admin", "The threads of a conversation, in the order in which they opened.")
+            .answers::<Page<ThreadRecord>>(StatusCode::OK, "A page.")
+            .refuses(&[404, 422]),
         ),
         page(
-            Call::get("/v1/admin/threads/{id}/messages", messages)
-                .about("admin", "The history of a thread, in order of time.")
-                .answers::<Page<MessageRecord>>(StatusCode::OK, "A page.")
-                .refuses(&[404, 422]),
+            Call::get("/v1/admin/threads/{id}/messages", |State(app), caller, Path(id), request| {
+                look(app, caller, Look::Messages(id), request)
+            })
+            .about("admin", "The history of a thread, in order of time.")
+            .answers::<Page<MessageRecord>>(StatusCode::OK, "A page.")
+            .refuses(&[404, 422]),
         ),
-        Call::get("/v1/admin/messages/{id}", message)
-            .about("admin", "A message in the mailbox of a thread, and what its handler did.")
-            .answers::<Page<MessageRecord>>(StatusCode::OK, "Its records; none if it isn't kept.")
-            .refuses(&[403, 404, 422]),
+        Call::get("/v1/admin/messages/{id}", |State(app), caller, Path(id), request| {
+            look(app, caller, Look::Message(id), request)
+        })
+        .about("admin", "A message in the mailbox of a thread, and what its handler did.")
+        .answers::<Page<MessageRecord>>(StatusCode::OK, "Its records; none if it isn't kept.")
+        .refuses(&[403, 404, 422]),
         page(
-            Call::get("/v1/admin/dead-letters", dead_letters)
-                .about("admin", "The dead letters, oldest first.")
-                .answers::<Page<LetterRecord>>(StatusCode::OK, "A page."),
+            Call::get("/v1/admin/dead-letters", |State(app), caller, request| {
+                look(app, caller, Look::DeadLetters, request)
+            })
+            .about("admin", "The dead letters, oldest first.")
+            .answers::<Page<LetterRecord>>(StatusCode::OK, "A page."),
         ),
         page(
-            Call::get("/v1/admin/listeners", listeners)
+            Call::get("/v1/admin/listeners", |State(app), caller, request| look(app, caller, Look::Listeners, request))
                 .about("admin", "The listeners, in order of name.")
                 .answers::<Page<ListenerRecord>>(StatusCode::OK, "A page."),
         ),
-        Call::get("/v1/admin/events", events)
+        Call::get("/v1/admin/events", |State(app), caller, request| look(app, caller, Look::Events, request))
             .about("admin", "The events behind a number, as far as they are kept.")
             .number::<u64>("after", "The number of the last event that the caller has.")
             .number::<u32>("run", "The `run` of the answer that had it: each start numbers its events anew.")
@@ -147,7 +157,7 @@ pub(in crate::gateway) struct Answered {
     /// The canonical envelope; left out if the conversation closed without an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     envelope: Option<String>,
-    /// Its payload.
+    /// The payload in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<String>,
     /// The code, if it is a fault.
@@ -190,65 +200,10 @@ pub(in crate::gateway) async fn asked(
     Ok(view::document(StatusCode::OK, &answered))
 }
 
-/// `GET /v1/admin/conversations`
-async fn conversations(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Problem> {
+/// Looks for an admin.
+async fn look(app: Arc<AppState>, caller: Caller, at: Look, request: Request) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    Look::Conversations.at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
-}
-
-/// `GET /v1/admin/conversations/{id}/threads`
-async fn threads(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let by = admin(&caller)?;
-    Look::Threads(id).at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
-}
-
-/// `GET /v1/admin/threads/{id}/messages`
-async fn messages(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let by = admin(&caller)?;
-    Look::Messages(id).at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
-}
-
-/// `GET /v1/admin/messages/{id}`
-async fn message(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let by = admin(&caller)?;
-    Look::Message(id).at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
-}
-
-/// `GET /v1/admin/dead-letters`
-async fn dead_letters(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
-    let by = admin(&caller)?;
-    Look::DeadLetters.at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
-}
-
-/// `GET /v1/admin/listeners`
-async fn listeners(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
-    let by = admin(&caller)?;
-    Look::Listeners.at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
-}
-
-/// `GET /v1/admin/events`
-async fn events(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
-    let by = admin(&caller)?;
-    Look::Events.at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
+    at.at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
 }
 
 /// A look, and the records that are wanted.
