@@ -15,7 +15,6 @@ use systole_core::core::{
 use systole_core::vocab::{FaultCode, Name, Partition, QName, ThreadId, ThreadPath};
 use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::{Element, Validated, Validator};
-use uuid::Uuid;
 
 use super::Operations;
 use crate::journal::Retry;
@@ -132,7 +131,7 @@ impl Outcome {
     }
 }
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Asked {
@@ -480,10 +479,9 @@ impl Operations<'_> {
     fn told(&self, act: &'static str, of: &str, result: Result<(), ActError>) -> Result<(), ActError> {
         let error = result.as_ref().err().map(ToString::to_string);
         tracing::info!(by = %self.by, act, of, error = error.as_deref(), "an operator acted");
-        let nil = ThreadId::from_uuid(Uuid::nil());
         let kind = EventKind::Operated { by: self.by.clone(), act, of: of.into(), error: error.map(Arc::from) };
         let at = self.organism.shared.clock.now();
-        self.organism.report(Event::new((nil, nil), ThreadPath::new(Vec::new()), at, kind));
+        self.organism.report(Event::of_none(ThreadPath::new(Vec::new()), at, kind));
         result
     }
 }

@@ -6,7 +6,7 @@ use crate::entropy::Entropy;
 pub use crate::principal::TokenHash;
 
 /// Prefix of tokens, by which people and scanners recognize them.
-const PREFIX: &str = "syt_";
+pub const PREFIX: &str = "syt_";
 
 /// The secret that authenticates a principal. Its `Debug` output reveals nothing.
 #[derive(Clone, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use systole_core::core::{Event, EventKind};
-use systole_core::vocab::{Name, ThreadId, ThreadPath, Time};
-use uuid::Uuid;
+use systole_core::vocab::{Name, ThreadPath, Time};
+use systole_store::token::PREFIX;
 
 use super::AppState;
 use crate::gateway::problem::Rejection;
@@ -18,8 +18,6 @@ use crate::terminal::shorten;
 
 /// Most events in an interval: a flood of a day leaves others in the ring for hours.
 const TOLD: (u32, Duration) = (32, Duration::from_secs(60));
-/// Start of every token.
-const PREFIX: &str = "syt_";
 /// Most characters of a path, and of a reason, in an event.
 const SHOWN: usize = 256;
 
@@ -87,8 +85,7 @@ pub(super) async fn tell(State(app): State<Arc<AppState>>, request: Request, nex
             reason: shorten(&masked(detail), SHOWN).into(),
             untold,
         };
-        let nil = ThreadId::from_uuid(Uuid::nil());
-        app.organism.report(Event::new((nil, nil), ThreadPath::new(Vec::new()), now, kind));
+        app.organism.report(Event::of_none(ThreadPath::new(Vec::new()), now, kind));
     }
     response
 }

@@ -14,9 +14,8 @@ use std::time::Duration;
 
 use systole_core::core::catch_panic::{Panicked, catch_panic};
 use systole_core::core::{Blueprint, CoreId, Event, EventKind, ListenerId};
-use systole_core::vocab::{ThreadId, ThreadPath, Time};
+use systole_core::vocab::{ThreadPath, Time};
 use tokio::sync::mpsc;
-use uuid::Uuid;
 
 use super::events::EventRing;
 use systole_store::clock::Clock;
@@ -119,8 +118,7 @@ impl Watchdog {
             true => EventKind::Released { listener, shard, took },
         };
         if let Some(events) = &self.events {
-            let nil = ThreadId::from_uuid(Uuid::nil());
-            events.write(Event::new((nil, nil), path, self.clock.now(), kind));
+            events.write(Event::of_none(path, self.clock.now(), kind));
         }
     }
 }

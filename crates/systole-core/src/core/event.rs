@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeStruct, Serializer};
 use systole_xml::ladder::Repair;
+use uuid::Uuid;
 
 use super::usage::Usage;
 use crate::journal::Number;
@@ -38,6 +39,12 @@ impl Event {
     /// Makes an event of a thread of a conversation.
     pub fn new((root, thread): (ThreadId, ThreadId), path: ThreadPath, at: Time, kind: EventKind) -> Self {
         Self { number: 0, root, thread, path, at, kind }
+    }
+
+    /// Makes an event that belongs to no conversation.
+    pub fn of_none(path: ThreadPath, at: Time, kind: EventKind) -> Self {
+        let nil = ThreadId::from_uuid(Uuid::nil());
+        Self::new((nil, nil), path, at, kind)
     }
 
     /// Counts the bytes of the texts and lists that the event holds, for those who keep many.
