@@ -1,5 +1,7 @@
 //! Looks of operators into the past: conversations, their threads and messages, in pages of bounded work.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, named_params};
@@ -129,15 +131,25 @@ fn thread_of(reader: &JournalReader, id: ThreadId) -> Result<Option<ThreadEntry>
     Ok(reader.entries("WHERE id = ?1", [id.as_uuid().as_bytes().as_slice()])?.pop())
 }
 
+/// Threads by number, each read once for a page; none where it is no longer kept.
+type Known = HashMap<Number, Option<ThreadRecord>>;
+
 /// The threads above one, from its parent to the root, as far as they are kept.
-fn above(reader: &JournalReader, thread: &ThreadRecord) -> Result<Vec<ThreadRecord>, FileProblem> {
+fn above(reader: &JournalReader, thread: &ThreadRecord, known: &mut Known) -> Result<Vec<ThreadRecord>, FileProblem> {
     let mut above: Vec<ThreadRecord> = Vec::new();
     let mut next = thread.parent;
     while let Some(number) = next {
-        let Some(entry) = reader.entries("WHERE number = ?1", [number.cast_signed()])?.pop() else { break };
+        let parent = match known.entry(number) {
+            Entry::Occupied(parent) => parent.into_mut(),
+            Entry::Vacant(place) => {
+                let found = reader.entries("WHERE number = ?1", [number.cast_signed()])?.pop();
+                place.insert(found.map(|entry| entry.record))
+            }
+        };
+        let Some(parent) = parent.clone() else { break };
         // A parent opened before its children, so a damaged journal can't make this run for ever.
-        next = entry.record.parent.filter(|&parent| parent < number);
-        above.push(entry.record);
+        next = parent.parent.filter(|&parent| parent < number);
+        above.push(parent);
     }
     Ok(above)
 }
@@ -151,7 +163,7 @@ fn path(thread: &ThreadRecord, above: &[ThreadRecord]) -> ThreadPath {
 }
 
 fn history(reader: &JournalReader, thread: &ThreadRecord) -> Result<Vec<KeptMessage>, FileProblem> {
-    let above = above(reader, thread)?;
+    let above = above(reader, thread, &mut Known::new())?;
     let root = above.last().map_or(thread.id, |root| root.id);
     let path = path(thread, &above);
     let kept = |entry| KeptMessage { entry, thread: thread.id, root, path: path.clone() };
@@ -308,9 +320,9 @@ pub(super) fn threads(
     let mut entries = reader.entries(page, (thread.record.root.cast_signed(), after.cast_signed(), most))?;
     let has_more = entries.len() > limit;
     entries.truncate(limit);
-    let mut found = Vec::with_capacity(entries.len());
+    let (mut found, mut known) = (Vec::with_capacity(entries.len()), Known::new());
     for entry in entries {
-        let above = above(reader, &entry.record)?;
+        let above = above(reader, &entry.record, &mut known)?;
         let (parent, path) = (above.first().map(|parent| parent.id), path(&entry.record, &above));
         let waiting = "SELECT count(*) FROM message WHERE ended IS NULL AND thread = ?1";
         let number = entry.record.number.cast_signed();
