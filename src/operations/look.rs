@@ -74,7 +74,7 @@ pub struct ThreadRecord {
     pub closed: Option<String>,
 }
 
-/// What a [`MessageRecord`] is.
+/// The kind of a [`MessageRecord`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

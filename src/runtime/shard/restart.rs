@@ -46,9 +46,9 @@ pub(super) fn given_up() -> HandlerOutcome {
 /// A rest of a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rest {
-    /// Its begin.
+    /// The begin.
     pub(crate) since: Time,
-    /// Its end.
+    /// The end.
     pub(crate) until: Time,
     /// The failure that it follows.
     pub(crate) why: Arc<str>,

@@ -17,7 +17,7 @@ pub enum JournalErrorKind {
     InUse,
     /// No journal is at its place.
     Missing,
-    /// What is at the place of the journal can't be opened; nothing was changed.
+    /// The file at the place of the journal can't be opened; nothing was changed.
     Unusable,
     /// The program is too old for the version of the journal, or too new while an earlier one uses it.
     Version,
