@@ -24,7 +24,8 @@ use crate::units;
 use crate::{operate, print};
 use systole::process::signals::Signals;
 
-/// Time limit of work that an answer leaves behind: the end of its conversation among it, which a journal gets.
+/// Time limit of work that an answer or a cancellation leaves behind: the end of its conversation among it, which a journal
+/// gets.
 const REST: Duration = Duration::from_millis(500);
 
 const HELP: &str = "\
@@ -43,7 +44,7 @@ pub(crate) struct Ask {
     organism: PathBuf,
     /// The message: a payload that the client may call, or an envelope around one; - reads it from standard input
     message: String,
-    /// The longest time to wait for the answer, such as 30s
+    /// The longest time to wait for the answer, such as 30s; then the conversation is cancelled
     #[arg(long, value_name = "DURATION", value_parser = units::duration)]
     within: Option<Duration>,
     /// Print the whole envelope of the answer
@@ -75,11 +76,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
         let mut conversation = client.converse();
         let answer = async {
             send(&mut conversation, message).await?;
-            let answer = conversation.receive();
-            match args.within {
-                Some(within) => timeout(within, answer).await.map_err(|_| Failure::no("no answer came in time")),
-                None => Ok(answer.await),
-            }
+            Ok::<_, Failure>(conversation.receive().await)
         };
         let answered = tokio::select! {
             biased;
@@ -89,7 +86,15 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
                 note_questions(&stage.console, &stage.screen, durable);
                 return Ok((ExitCode::from(UNANSWERED), Duration::ZERO));
             }
-            () = signals.stop() => return Ok((ExitCode::from(super::INTERRUPTED), Duration::ZERO)),
+            // Nobody is left who would read the answer.
+            () = elapse(args.within) => {
+                conversation.cancel();
+                return Err(Failure::no("no answer came in time: its conversation is cancelled"));
+            }
+            () = signals.stop() => {
+                conversation.cancel();
+                return Ok((ExitCode::from(super::INTERRUPTED), REST));
+            }
         };
         // The answer counts as read once standard output has it.
         let printed = async {
@@ -107,7 +112,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     let code = runtime.block_on(async {
         let ended = exchange.await;
         running.close_entrances();
-        let rest = ended.as_ref().map_or(Duration::ZERO, |(_, rest)| *rest);
+        let rest = ended.as_ref().map_or(REST, |(_, rest)| *rest);
         let _ = timeout(GRACE, organism.drain(rest)).await;
         organism.breakdown().map_or(ended.map(|(code, _)| code), |why| Err(Failure::Broken(why)))
     });
@@ -136,6 +141,14 @@ fn online(args: &Ask, journal: &Journaled) -> Result<ExitCode, Failure> {
     let text = text.as_str().ok_or_else(|| Failure::no("the conversation closed without an answer"))?;
     print::document(format!("{text}\n").as_bytes())?;
     Ok(if answer["fault"].is_string() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Waits for the longest time to wait, if there is one.
+async fn elapse(within: Option<Duration>) {
+    match within {
+        Some(within) => sleep(within).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits until only questions are left that nobody can answer here.

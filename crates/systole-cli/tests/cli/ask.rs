@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::kit::waiting::until;
 use crate::kit::{Scratch, fresh};
 
 const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run");
@@ -102,6 +103,38 @@ fn an_answer_that_does_not_come_in_time_is_none() {
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains("no answer came in time"), "{err}");
     let _ = std::fs::remove_file(&pid);
+}
+
+#[test]
+fn who_asks_no_more_gives_up_a_durable_conversation() {
+    let folder = Scratch::new("gives-up");
+    let schema = Path::new(RUN).join("thing.xsd");
+    let organism = format!(
+        "organism: {{ name: g }}\ndurability: process\njournal: g.journal\nclients: [{{ name: cli, calls: ['{{urn:t}}say'] }}]\n\
+         listeners: [{{ name: slow, command: [sh, -c, 'touch began; exec sleep 600'], schemas: ['{}'], accepts: ['{{urn:t}}say'] }}]\n",
+        schema.display()
+    );
+    std::fs::write(folder.join("organism.yaml"), organism).unwrap();
+    let message = "<say xmlns='urn:t'>hello</say>";
+    let systole = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(args).current_dir(&folder).stdin(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let closed = |count: usize| {
+        let list = systole(&["thread", "list", "--journal", "g.journal"]).output().unwrap();
+        let list = String::from_utf8(list.stdout).unwrap();
+        assert!(list.matches("  closed  ").count() == count && !list.contains("open"), "{list}");
+    };
+    let (code, out, err) = ask(&folder, &["organism.yaml", message, "--within", "500ms"], "");
+    assert!(code == 1 && out.is_empty() && err.contains("no answer came in time"), "{out}{err}");
+    closed(1);
+    let _ = std::fs::remove_file(folder.join("began"));
+    let mut child = systole(&["ask", "organism.yaml", message]).spawn().unwrap();
+    until("the command begins", || folder.join("began").exists().then_some(()));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    closed(2);
 }
 
 #[test]
