@@ -154,9 +154,10 @@ impl Gateway {
         Ok(Self { socket, ..self })
     }
 
-    /// Lets the mailboxes live in the journal of the organism.
+    /// Lets the mailboxes live in the journal of the organism, and the organism make the events that `/metrics` counts.
     #[must_use]
-    pub fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
+    pub fn install(&self, mut builder: OrganismBuilder) -> OrganismBuilder {
+        builder.events();
         builder.recoverable(self.mailboxes.recoverable()).pauses(Arc::new(self.mailboxes.clone()))
     }
 
@@ -260,6 +261,7 @@ impl Gateway {
         let scheduler = scheduler.transpose()?.flatten();
         let connections = for_connections(self.settings.connections);
         let settings = narrowed(self.settings, connections);
+        let tally = Arc::<http::Tally>::default();
         let app = Arc::new(AppState {
             edge: Edge::new(&settings, answer),
             description: self.description,
@@ -272,10 +274,11 @@ impl Gateway {
             sessions: sessions.clone(),
             submissions: submissions.clone(),
             judge,
+            tally: tally.clone(),
         });
         let router = http::router(app.clone(), self.routes);
         let organism = organism.clone();
-        let work = Work { organism, mailboxes: self.mailboxes, submissions, sessions, scheduler };
+        let work = Work { organism, mailboxes: self.mailboxes, submissions, sessions, scheduler, tally };
         Ok(Attached { app, router, work })
     }
 }
@@ -364,6 +367,7 @@ struct Work {
     submissions: Arc<Submissions>,
     sessions: Arc<Sessions>,
     scheduler: Option<PushScheduler>,
+    tally: Arc<http::Tally>,
 }
 
 impl Work {
@@ -372,6 +376,7 @@ impl Work {
         self.submissions.start();
         let lapse = tokio::spawn(self.mailboxes.clone().lapse());
         let (organism, mailboxes) = (self.organism, self.mailboxes.clone());
+        let events = organism.events_after(0).map(|events| tokio::spawn(self.tally.follow(events)));
         let breakdown = tokio::spawn(async move {
             organism.broken().await;
             mailboxes.stop();
@@ -383,7 +388,7 @@ impl Work {
         }
         lapse.abort();
         breakdown.abort();
-        silence.iter().for_each(tokio::task::JoinHandle::abort);
+        [silence, events].iter().flatten().for_each(tokio::task::JoinHandle::abort);
     }
 }
 

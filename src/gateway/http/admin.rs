@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::call::{Call, schema};
 use super::caller::Caller;
 use super::request::{LIMIT, Query, body, json};
-use super::{AppState, view};
+use super::{AppState, metrics, view};
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 use crate::operations::{
@@ -25,7 +25,7 @@ use crate::operations::{
 };
 use crate::runtime::{Events, Observed, Organism};
 
-pub(super) fn calls() -> [Call; 9] {
+pub(super) fn calls() -> [Call; 10] {
     let page = |call: Call| {
         call.query::<String>("after", "The `next` of the page before.").limit("Entries of a page.").refuses(&[403])
     };
@@ -93,6 +93,10 @@ pub(super) fn calls() -> [Call; 9] {
                 .about("admin", "The listeners, in order of name.")
                 .answers::<Page<ListenerRecord>>(StatusCode::OK, "A page."),
         ),
+        Call::get("/v1/admin/metrics", metrics::metrics_by_name)
+            .about("admin", "The figures of /metrics, and those of each listener.")
+            .answers_text("text/plain", "The figures.")
+            .refuses(&[403]),
         Call::get("/v1/admin/events", |State(app), caller, request| look(app, caller, Look::Events, request))
             .about("admin", "The events behind a number, as far as they are kept.")
             .number::<u64>("after", "The number of the last event that the caller has.")
@@ -107,7 +111,7 @@ pub(super) fn calls() -> [Call; 9] {
 }
 
 /// The name of the admin who calls.
-fn admin(caller: &Caller) -> Result<Name, Problem> {
+pub(super) fn admin(caller: &Caller) -> Result<Name, Problem> {
     match caller.0.kind {
         PrincipalKind::Admin => Ok(caller.0.name.clone()),
         _ => Err(Problem::forbidden("that is for admins: make a token with `systole token new`")),

@@ -14,6 +14,7 @@ mod listeners;
 mod mailbox;
 mod mailbox_request;
 mod messages;
+mod metrics;
 mod presence;
 mod protocol;
 mod rate;
@@ -52,6 +53,7 @@ pub(super) use call::{Description, split};
 pub use caller::Caller;
 use failures::Failures;
 use health::Health;
+pub(super) use metrics::Tally;
 use presence::Presence;
 use rate::Rate;
 use rejections::Rejections;
@@ -112,6 +114,7 @@ pub struct AppState {
     pub(super) submissions: Arc<Submissions>,
     pub(super) judge: Arc<Judge>,
     pub(super) edge: Edge,
+    pub(super) tally: Arc<Tally>,
     /// The description of all calls that are served.
     pub(super) description: Description,
 }
@@ -163,7 +166,7 @@ pub(super) fn calls() -> Vec<Call> {
             .public()
             .answers::<Health>(StatusCode::OK, "Yes.")
             .refuses(&[503]),
-        Call::get("/metrics", health::metrics)
+        Call::get("/metrics", metrics::metrics)
             .about("health", "Figures, in the text format of Prometheus.")
             .public()
             .answers_text("text/plain", "The figures."),

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-#[cfg(feature = "gateway")]
-use systole_core::core::OperationError;
 use systole_core::core::{
     Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, Directory, Event, Exit, Gauge, Input,
     ListenerSlots, OpenThread, Party, Snapshot,
 };
+#[cfg(feature = "gateway")]
+use systole_core::core::{Latency, OperationError};
 use systole_core::journal::{JournalError, JournalErrorKind};
 use systole_core::vocab::{IdKey, Name, Partition, Partitions, Time};
 use systole_xml::schema::Catalog;
@@ -35,6 +35,8 @@ use crate::runtime::shard::breakdown::CriticalThread;
 #[cfg(feature = "gateway")]
 use crate::runtime::shard::command::OpenWork;
 use crate::runtime::shard::command::{Command, links};
+#[cfg(feature = "gateway")]
+use crate::runtime::shard::cores::Cores;
 use crate::runtime::shard::egress::{ClientPort, Given};
 use crate::runtime::shard::events::{EventRing, Events};
 use crate::runtime::shard::pending_acks::PendingAcks;
@@ -496,6 +498,12 @@ impl Organism {
     /// Counts the ends of all messages so far.
     pub async fn counts(&self) -> Counts {
         self.shared.counts().await
+    }
+
+    /// The times that steps took to become durable.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn append_latency(&self) -> Latency {
+        self.shared.look_at(Cores::append_latency).await.into_iter().fold(Latency::default(), Latency::plus)
     }
 
     /// Counts the messages that wait for a handler to start.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use systole_core::core::{Core, CoreId, Counts, Input, ListenerId, Output};
+use systole_core::core::{Core, CoreId, Counts, Input, Latency, ListenerId, Output};
 use systole_core::vocab::{Partitions, Time};
 use tokio::sync::oneshot;
 
@@ -16,6 +16,8 @@ pub(crate) struct Cores {
     turn: usize,
     /// The fates of the messages of cores that are gone.
     gone: Counts,
+    /// The times that their steps took to become durable.
+    gone_appends: Latency,
     /// Listeners that rest, for cores that come later.
     resting: BTreeSet<ListenerId>,
     /// Listeners whose questions nobody can answer here, for the same.
@@ -49,6 +51,7 @@ impl Cores {
             list,
             turn: 0,
             gone: Counts::default(),
+            gone_appends: Latency::default(),
             resting: BTreeSet::new(),
             unattended: BTreeSet::new(),
             ending: false,
@@ -147,7 +150,9 @@ impl Cores {
             served.fenced = false;
             left.extend(served.leaving.take().map(|leaving| (served.id, leaving)));
             if at > 0 {
-                self.gone = self.gone.plus(self.list.remove(at).core.counts());
+                let core = self.list.remove(at).core;
+                self.gone = self.gone.plus(core.counts());
+                self.gone_appends = self.gone_appends.plus(core.append_latency());
                 self.turn = 0;
             }
         }
@@ -162,6 +167,11 @@ impl Cores {
     /// Returns the fates of all messages so far, those of cores that are gone included.
     pub(crate) fn counts(&self) -> Counts {
         self.iter().fold(self.gone, |sum, core| sum.plus(core.counts()))
+    }
+
+    /// Returns the times that all steps took to become durable, those of cores that are gone included.
+    pub(crate) fn append_latency(&self) -> Latency {
+        self.iter().fold(self.gone_appends, |sum, core| sum.plus(core.append_latency()))
     }
 
     pub(crate) fn are_idle(&self) -> bool {

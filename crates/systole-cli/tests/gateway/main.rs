@@ -7,6 +7,7 @@ mod example;
 mod guard;
 mod hangup;
 mod kit;
+mod metrics;
 #[cfg(feature = "compat-molecule")]
 mod molecule;
 mod order;

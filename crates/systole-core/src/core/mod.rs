@@ -21,6 +21,7 @@ mod invocations;
 mod io;
 mod judge;
 mod key;
+mod latency;
 mod outcomes;
 mod outputs;
 mod precheck;
@@ -53,6 +54,7 @@ pub use io::{
 };
 pub use judge::Decoders;
 pub use key::{InvocationId, ThreadKey};
+pub use latency::Latency;
 #[doc(hidden)]
 pub use precheck::{Answered, PrecheckedAnswer, precheck, precheck_answer, precheck_call};
 pub use prompt::listener_prompt;

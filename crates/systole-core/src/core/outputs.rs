@@ -13,6 +13,7 @@ use super::blueprint::Principal;
 use super::directory::Directory;
 use super::event::{Event, EventKind};
 use super::io::{Attachment, CoreId, CoreMessage, Output};
+use super::latency::Latency;
 use crate::journal::{Number, Op, Step};
 use crate::vocab::{ThreadId, ThreadPath, Time};
 
@@ -54,6 +55,8 @@ struct WriteAhead {
     charged: Option<Principal>,
     /// Outputs that may go.
     ready: VecDeque<Output>,
+    /// Times from the end of a step until it was durable.
+    latency: Latency,
     /// The organism ends and writes no more; its next start takes up the rest.
     sealed: bool,
     /// The journal can't be written.
@@ -64,6 +67,8 @@ struct WriteAhead {
 #[derive(Debug)]
 struct Held {
     number: u64,
+    /// The time of the step.
+    at: Time,
     charge: Option<(Principal, usize)>,
     outputs: VecDeque<Output>,
 }
@@ -155,7 +160,7 @@ impl Outputs {
             *ahead.unwritten.entry(principal).or_default() += bytes;
         }
         ahead.ready.push_back(Output::Append { number, step });
-        ahead.held.push_back(Held { number, charge, outputs: std::mem::take(&mut self.current) });
+        ahead.held.push_back(Held { number, at, charge, outputs: std::mem::take(&mut self.current) });
     }
 
     /// Releases the outputs of all steps up to one that is durable.
@@ -163,6 +168,7 @@ impl Outputs {
         let Some(ahead) = &mut self.write_ahead else { return };
         while ahead.held.front().is_some_and(|held| held.number <= number) {
             let Some(mut held) = ahead.held.pop_front() else { return };
+            ahead.latency.record(self.now.since(held.at));
             if let Some((principal, bytes)) = held.charge
                 && let Some(unwritten) = ahead.unwritten.get_mut(&principal)
             {
@@ -170,6 +176,11 @@ impl Outputs {
             }
             ahead.ready.append(&mut held.outputs);
         }
+    }
+
+    /// The times from the end of a step until it was durable.
+    pub(super) fn append_latency(&self) -> Latency {
+        self.write_ahead.as_ref().map_or_else(Latency::default, |ahead| ahead.latency)
     }
 
     /// Charges the present step to a principal.

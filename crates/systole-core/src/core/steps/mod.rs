@@ -29,6 +29,7 @@ use super::invocations::{Invocation, Invocations};
 use super::io::{CoreMessage, Input, Output};
 use super::judge::Payloads;
 use super::key::ThreadKey;
+use super::latency::Latency;
 use super::outputs::Outputs;
 use super::setup::{CoreConfig, Setup, StepContext};
 use super::slots::{ListenerSlots, Slots, Waiter};
@@ -225,6 +226,11 @@ impl Core {
     /// The fate of all messages so far.
     pub fn counts(&self) -> Counts {
         self.step.books.counts()
+    }
+
+    /// The times from the end of a step until the journal had it; none without a journal.
+    pub fn append_latency(&self) -> Latency {
+        self.step.out.append_latency()
     }
 
     /// Messages that have not ended.
