@@ -109,6 +109,8 @@ pub mod process;
 pub mod remote;
 pub mod runtime;
 pub mod settings;
+#[cfg(feature = "otel")]
+pub mod telemetry;
 pub mod terminal;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -15,6 +15,8 @@ use crate::model::{Llm, LlmError, ModelListener};
 use crate::runtime::{Organism, OrganismBuilder, StartError};
 #[cfg(feature = "gateway")]
 use crate::settings::{LlmSettings, ModelSettings};
+#[cfg(feature = "otel")]
+use crate::telemetry::{Exporting, TelemetryError, Traces};
 use systole_core::vocab::Name;
 
 /// An organism of an `organism.yaml`, before its start.
@@ -37,6 +39,10 @@ pub struct ConfiguredOrganism {
     pub organism: Arc<Organism>,
     #[cfg(feature = "gateway")]
     gateway: Option<Serving>,
+    /// Dropped last, so that the end of the organism is among the spans.
+    #[cfg(feature = "otel")]
+    #[expect(dead_code, reason = "it exports as long as it is there")]
+    traces: Option<Exporting>,
 }
 
 /// Reason why an organism of an `organism.yaml` can't start, although the file is right.
@@ -46,6 +52,10 @@ pub enum LaunchError {
     /// The organism can't start.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The traces can't be exported.
+    #[cfg(feature = "otel")]
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
     /// The gateway can't be served.
     #[cfg(feature = "gateway")]
     #[error("{}{}", .0, remedy(.0))]
@@ -216,7 +226,11 @@ impl ConfiguredBuilder {
     /// # Errors
     /// [`LaunchError`] if the organism can't start, or its gateway can't be served.
     pub fn start(self, local: &[&str]) -> Result<ConfiguredOrganism, LaunchError> {
-        let organism = Arc::new(self.organism.start()?);
+        #[cfg_attr(not(feature = "otel"), expect(unused_mut, reason = "only traces ask for events"))]
+        let mut builder = self.organism;
+        #[cfg(feature = "otel")]
+        let traces = Traces::from_environment()?.inspect(|_| drop(builder.events()));
+        let organism = Arc::new(builder.start()?);
         #[cfg(not(feature = "gateway"))]
         let _ = local;
         Ok(ConfiguredOrganism {
@@ -228,6 +242,8 @@ impl ConfiguredBuilder {
             }),
             #[cfg(feature = "gateway")]
             gateway: self.gateway.map(|gateway| gateway.serve(&organism, local)).transpose()?,
+            #[cfg(feature = "otel")]
+            traces: traces.map(|traces| traces.follow(&organism)).transpose()?,
             organism,
         })
     }

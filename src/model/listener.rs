@@ -168,11 +168,12 @@ impl ModelListener {
         };
         let late = |_| Failure::new("the summary took longer than half of the time that was left");
         let answered = timeout(clock.until(until), self.llm.ask(asking)).await.map_err(late)?;
-        let Answered { backend, completion, .. } = answered.map_err(no_answer)?;
+        let Answered { backend, completion, took, .. } = answered.map_err(no_answer)?;
         let report = ModelAnswer {
             backend: backend.as_str().into(),
             model: completion.model.as_str().into(),
             usage: completion.usage,
+            took,
             text: Arc::from(&*completion.text),
             fault: None,
         };
@@ -197,12 +198,13 @@ impl ModelListener {
             growth: Growth::of(context.thread(), &clock),
             clock,
         };
-        let Answered { backend, asked, completion } = self.llm.ask(asking).await.map_err(no_answer)?;
+        let Answered { backend, asked, completion, took } = self.llm.ask(asking).await.map_err(no_answer)?;
         let judged = self.judge(&completion, message, context);
         let report = ModelAnswer {
             backend: backend.as_str().into(),
             model: completion.model.as_str().into(),
             usage: completion.usage,
+            took,
             text: Arc::from(&*completion.text),
             fault: judged.as_ref().err().cloned(),
         };

@@ -75,6 +75,8 @@ pub(super) struct Answered {
     /// The request as it was sent.
     pub(super) asked: ModelPrompt,
     pub(super) completion: Completion,
+    /// The time of the attempt that got it.
+    pub(super) took: Duration,
 }
 
 /// The end of a request without an answer.
@@ -253,6 +255,7 @@ impl Llm {
             candidate.tried.attempts += 1;
             let patience = Patience { backend: &slot.backend, until, shares: shares as u32, clock: &clock };
             let growth = growth.anew();
+            let begun = clock.now();
             match patience.wait(providers[candidate.slot].ask(&asked, &growth), growth.pulse()).await {
                 Ok(mut completion) => {
                     let used = asked.used(&completion);
@@ -261,7 +264,8 @@ impl Llm {
                     }
                     completion.usage = slot.backend.price.of(used);
                     lease.settle(completion.usage);
-                    return Ok(Answered { backend: slot.backend.name.clone(), asked, completion });
+                    let took = clock.now().since(begun);
+                    return Ok(Answered { backend: slot.backend.name.clone(), asked, completion, took });
                 }
                 Err(setback) => {
                     let used = slot.backend.price.of(asked.billed(setback.billed));
@@ -274,6 +278,7 @@ impl Llm {
                         attempt: attempts,
                         error: setback.detail.as_str().into(),
                         usage: used,
+                        took: clock.now().since(begun),
                     });
                     candidate.note(slot, setback, policy, clock.now());
                 }

@@ -568,7 +568,7 @@ fn usage_and_cost_are_told() {
     let told: Vec<_> = events
         .into_iter()
         .filter_map(|event| match event.kind {
-            EventKind::ModelAnswered { by, message, backend, model, usage, text } => {
+            EventKind::ModelAnswered { by, message, backend, model, usage, text, .. } => {
                 assert_eq!(delivered, [message]);
                 Some((event.path.to_string(), format!("{by} {backend} {model} {usage}: {text}")))
             }

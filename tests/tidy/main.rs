@@ -25,6 +25,7 @@ const MODULES: [(&str, &[&str]); 4] = [
             "operations",
             "accept",
             "outbound",
+            "telemetry",
             "remote",
             "model",
             "gateway",

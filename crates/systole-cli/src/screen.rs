@@ -660,6 +660,7 @@ mod tests {
                 attempt: 1,
                 error: HOSTILE.into(),
                 usage,
+                took: Duration::ZERO,
             },
             EventKind::ModelAnswered {
                 by,
@@ -667,6 +668,7 @@ mod tests {
                 backend: HOSTILE.into(),
                 model: HOSTILE.into(),
                 usage,
+                took: Duration::ZERO,
                 text: HOSTILE.into(),
             },
             EventKind::Faulted { fault, misroute: None },

@@ -176,7 +176,8 @@ mod tests {
         assert_eq!(tree.render(10, 80)[1], format!("└ planner  task  …{}end", "x".repeat(SHOWN - 3)));
         let usage = systole_core::core::Usage::default();
         let (message, text) = (MessageId::from_uuid(Uuid::nil()), "t".into());
-        let answered = EventKind::ModelAnswered { by, message, backend: "b".into(), model: "m".into(), usage, text };
+        let (backend, model, took) = ("b".into(), "m".into(), Duration::ZERO);
+        let answered = EventKind::ModelAnswered { by, message, backend, model, usage, took, text };
         tree.apply(&event(1, planner, answered));
         assert_eq!(tree.render(10, 80)[1], "└ planner  task");
     }

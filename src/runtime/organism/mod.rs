@@ -546,6 +546,12 @@ impl Organism {
         Some(self.events.as_ref()?.read(Some(number)))
     }
 
+    /// The time on the clock of the organism.
+    #[cfg(feature = "otel")]
+    pub(crate) fn now(&self) -> Time {
+        self.shared.clock.now()
+    }
+
     /// The rest that a listener has now.
     pub(crate) fn rest(&self, listener: &Name) -> Option<Rest> {
         self.shared.links.rests.of(listener, self.shared.clock.now())

@@ -32,6 +32,7 @@ mod retry;
 mod run;
 #[cfg(feature = "gateway")]
 mod secrets;
+mod traces;
 mod watch;
 mod worker;
 mod worker_killed;

@@ -228,6 +228,9 @@ pub enum EventKind {
         error: Arc<str>,
         /// Tokens and cost that are charged.
         usage: Usage,
+        /// The time of the attempt.
+        #[serde(rename = "ms", serialize_with = "serialize_ms")]
+        took: Duration,
     },
     /// A model answered a listener.
     ModelAnswered {
@@ -241,6 +244,9 @@ pub enum EventKind {
         model: Arc<str>,
         /// Tokens and cost.
         usage: Usage,
+        /// The time of the attempt that got it.
+        #[serde(rename = "ms", serialize_with = "serialize_ms")]
+        took: Duration,
         /// The answer, shortened as in [`Refused`](Self::Refused).
         text: Arc<str>,
     },

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,8 @@ pub struct ModelAnswer {
     pub model: Arc<str>,
     /// Tokens and cost.
     pub usage: Usage,
+    /// The time of the attempt that got it.
+    pub took: Duration,
     /// The answer.
     pub text: Arc<str>,
     /// The reason, if the listener refused it.
@@ -53,6 +56,8 @@ pub struct ModelFailure {
     pub error: Arc<str>,
     /// Tokens and cost that are charged.
     pub usage: Usage,
+    /// The time of the attempt.
+    pub took: Duration,
 }
 
 impl Usage {

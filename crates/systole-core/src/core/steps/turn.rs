@@ -573,9 +573,9 @@ impl Core {
     /// Reports an attempt at a model that got no answer to operators.
     pub(super) fn model_failed(&mut self, id: InvocationId, attempt: ModelFailure) {
         let Some(message) = self.invocations.all.get(id).map(|invocation| invocation.message) else { return };
-        let ModelFailure { backend, attempt, error, usage } = attempt;
+        let ModelFailure { backend, attempt, error, usage, took } = attempt;
         let error = shown(error.as_bytes());
-        self.report(id, |by| EventKind::ModelFailed { by, message, backend, attempt, error, usage });
+        self.report(id, |by| EventKind::ModelFailed { by, message, backend, attempt, error, usage, took });
     }
 
     /// Charges an answer that a handler got from a model, and tells operators of it.
@@ -584,9 +584,10 @@ impl Core {
         let Some(invocation) = self.invocations.all.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
         let (by, message) = (self.setup.blueprint[invocation.listener].name.clone(), invocation.message);
-        let ModelAnswer { backend, model, usage, text, fault } = answer;
+        let ModelAnswer { backend, model, usage, took, text, fault } = answer;
         let output = || shown(text.as_bytes());
-        let answered = || EventKind::ModelAnswered { by: by.clone(), message, backend, model, usage, text: output() };
+        let answered =
+            || EventKind::ModelAnswered { by: by.clone(), message, backend, model, usage, took, text: output() };
         self.tree.event(thread, &mut self.step, answered);
         if let Some(fault) = fault {
             self.tree.event(thread, &mut self.step, || EventKind::Refused { by, output: output(), fault });

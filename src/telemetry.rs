@@ -1,0 +1,606 @@
+//! Traces of conversations, by OTLP over HTTP.
+//!
+//! A conversation is a trace, and each thread a span below the one of the thread that called it. Below the span of a thread stand
+//! the runs of its handler, and below a run the requests to models. Ids are derived from those of the conversation, the thread
+//! and the message, so parents are right however spans arrive, also those of a conversation that goes on after a restart. A span
+//! is made when it ends, of the [events](crate::core::Event) of the organism; nothing is added to the way of a message.
+//!
+//! The standard variables of OpenTelemetry configure it (`OTEL_EXPORTER_OTLP_ENDPOINT`, …; [`Traces::from_environment`]). Names of
+//! attributes are those of the semantic conventions in [`names`]. No content of a message is sent.
+
+use std::collections::HashMap;
+use std::env;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState};
+use opentelemetry::{InstrumentationScope, KeyValue};
+use opentelemetry_http::{HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as _, SpanLinks};
+use systole_core::core::{Blueprint, Event, EventKind, Usage};
+use systole_core::vocab::{FaultCode, MessageId, Name, ThreadId, Time};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::outbound::http;
+use crate::outbound::tls;
+use crate::runtime::{Events, Observed, Organism};
+
+/// Names of the semantic conventions: GenAI 1.42 (<https://opentelemetry.io/schemas/gen-ai/1.42.0>) and messaging.
+mod names {
+    pub(super) const SCHEMA: &str = "https://opentelemetry.io/schemas/gen-ai/1.42.0";
+    pub(super) const CONVERSATION: &str = "gen_ai.conversation.id";
+    pub(super) const SESSION: &str = "session.id";
+    pub(super) const OPERATION: &str = "gen_ai.operation.name";
+    pub(super) const AGENT: &str = "gen_ai.agent.name";
+    pub(super) const TOOL: &str = "gen_ai.tool.name";
+    pub(super) const PROVIDER: &str = "gen_ai.provider.name";
+    pub(super) const MODEL: &str = "gen_ai.response.model";
+    pub(super) const INPUT: &str = "gen_ai.usage.input_tokens";
+    pub(super) const OUTPUT: &str = "gen_ai.usage.output_tokens";
+    pub(super) const CACHED: &str = "gen_ai.usage.cache_read.input_tokens";
+    pub(super) const WRITTEN: &str = "gen_ai.usage.cache_creation.input_tokens";
+    pub(super) const SYSTEM: &str = "messaging.system";
+    pub(super) const MESSAGING: &str = "messaging.operation.type";
+    pub(super) const DESTINATION: &str = "messaging.destination.name";
+    pub(super) const MESSAGE: &str = "messaging.message.id";
+    pub(super) const ERROR: &str = "error.type";
+    pub(super) const COST: &str = "systole.cost";
+    pub(super) const PATH: &str = "systole.path";
+    pub(super) const PAYLOAD: &str = "systole.payload";
+}
+
+/// Most spans of one request.
+const BATCH: usize = 512;
+/// The longest time for which a span waits for others.
+const WAIT: Duration = Duration::from_secs(1);
+/// Time limit of a request; `OTEL_EXPORTER_OTLP_TIMEOUT` may set a shorter one.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Time limit for the last spans, at the end of the organism.
+const FLUSH: Duration = Duration::from_secs(2);
+/// Least time between two lines of the log about lost spans.
+const QUIET: Duration = Duration::from_secs(60);
+/// Most bytes of an answer of the collector that are read.
+const ANSWER: usize = 64 << 10;
+
+/// Reason why traces can't be exported.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum TelemetryError {
+    /// A variable says what can't be done.
+    #[error("{variable}={value}: {why}")]
+    Variable {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// The reason.
+        why: &'static str,
+    },
+    /// The variables of the exporter are wrong.
+    #[error("traces can't be exported: {0}")]
+    Exporter(#[from] ExporterBuildError),
+    /// No client of HTTP can be made.
+    #[error("traces can't be exported: {0}")]
+    Client(String),
+    /// The system refuses a thread.
+    #[error("traces can't be exported: {0}")]
+    System(#[from] std::io::Error),
+}
+
+systole_core::vocab::debug_is_display!(TelemetryError);
+
+/// An exporter of traces, before its organism has started.
+pub struct Traces {
+    exporter: SpanExporter,
+    /// The part of the conversations that is exported, from 0 to 1.
+    ratio: f64,
+}
+
+/// The counts of spans.
+#[derive(Debug, Default)]
+struct Fate {
+    sent: AtomicU64,
+    lost: AtomicU64,
+}
+
+/// Traces that are being exported, until this value is dropped: then the last spans are sent, for at most 2 s.
+#[derive(Debug)]
+pub struct Exporting {
+    end: watch::Sender<bool>,
+    fate: Arc<Fate>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Exporting {
+    /// The spans that the collector took.
+    pub fn sent(&self) -> u64 {
+        self.fate.sent.load(Ordering::Relaxed)
+    }
+
+    /// The spans that were lost, because the collector did not take them, and the events that came too fast.
+    pub fn lost(&self) -> u64 {
+        self.fate.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Exporting {
+    fn drop(&mut self) {
+        self.end.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            // The log has a panic of the thread already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Traces {
+    /// Reads the standard variables; none unless `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is set, or
+    /// if `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER` switch traces off.
+    ///
+    /// The endpoint, headers, timeout and compression are read as the specification of the OTLP exporter says;
+    /// `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` describe the resource, whose name is else that of the organism;
+    /// `OTEL_TRACES_SAMPLER` is `always_on`, `always_off` or `traceidratio`, each with or without `parentbased_`.
+    ///
+    /// # Errors
+    /// [`TelemetryError`] if a variable can't be followed.
+    pub fn from_environment() -> Result<Option<Self>, TelemetryError> {
+        let read = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        let wanted = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]
+            .into_iter()
+            .any(|name| read(name).is_some());
+        let disabled = read("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        if !wanted || disabled {
+            return Ok(None);
+        }
+        match read("OTEL_TRACES_EXPORTER").as_deref() {
+            None | Some("otlp") => {}
+            Some("none") => return Ok(None),
+            Some(value) => return Err(unknown("OTEL_TRACES_EXPORTER", value, "write otlp or none")),
+        }
+        for variable in ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"] {
+            if let Some(value) = read(variable).filter(|value| value != "http/protobuf") {
+                return Err(unknown(variable, &value, "write http/protobuf"));
+            }
+        }
+        let ratio = match read("OTEL_TRACES_SAMPLER")
+            .as_deref()
+            .map(|name| name.strip_prefix("parentbased_").unwrap_or(name))
+        {
+            None | Some("always_on") => 1.0,
+            Some("always_off") => 0.0,
+            Some("traceidratio") => ratio(read("OTEL_TRACES_SAMPLER_ARG").as_deref())?,
+            Some(value) => {
+                return Err(unknown("OTEL_TRACES_SAMPLER", value, "write always_on, always_off or traceidratio"));
+            }
+        };
+        let exporter = SpanExporter::builder().with_http().with_http_client(Collector::new()?).build()?;
+        Ok(Some(Self { exporter, ratio }))
+    }
+
+    /// Exports the spans of an organism from now on, on a thread of its own.
+    ///
+    /// # Errors
+    /// [`TelemetryError`] if the organism makes no events, or the system refuses a thread.
+    pub fn follow(mut self, organism: &Arc<Organism>) -> Result<Exporting, TelemetryError> {
+        let events = organism
+            .events_after(0)
+            .ok_or_else(|| TelemetryError::Client("the organism makes no events".to_owned()))?;
+        let mut resource = Resource::builder();
+        if env::var_os("OTEL_SERVICE_NAME").is_none_or(|name| name.is_empty()) {
+            resource = resource.with_service_name(organism.blueprint().organism.to_string());
+        }
+        self.exporter.set_resource(&resource.build());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (end, ended) = watch::channel(false);
+        let (organism, fate) = (Arc::downgrade(organism), Arc::<Fate>::default());
+        let told = fate.clone();
+        let thread = std::thread::Builder::new().name("systole-traces".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                let mut spans = match organism.upgrade() {
+                    Some(organism) => Spans::of(&organism, self.ratio).await,
+                    None => return,
+                };
+                let mut sender = Sender { exporter: self.exporter, fate: told, quiet_until: Instant::now() };
+                send(&mut spans, events, &mut sender, ended).await;
+            });
+        })?;
+        Ok(Exporting { end, fate, thread: Some(thread) })
+    }
+}
+
+impl fmt::Debug for Traces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Traces").field("ratio", &self.ratio).finish_non_exhaustive()
+    }
+}
+
+fn unknown(variable: &'static str, value: &str, why: &'static str) -> TelemetryError {
+    TelemetryError::Variable { variable, value: value.to_owned(), why }
+}
+
+fn ratio(text: Option<&str>) -> Result<f64, TelemetryError> {
+    let Some(text) = text else { return Ok(1.0) };
+    let ratio = text.parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+    ratio.ok_or_else(|| unknown("OTEL_TRACES_SAMPLER_ARG", text, "write a number from 0 to 1"))
+}
+
+/// Makes spans of events, and sends them, until the organism or this has ended.
+async fn send(spans: &mut Spans, mut events: Events, sender: &mut Sender, mut ended: watch::Receiver<bool>) {
+    let mut due = None;
+    loop {
+        let observed = tokio::select! {
+            biased;
+            observed = events.next() => observed,
+            () = until(due) => {
+                sender.send(&mut spans.made).await;
+                due = None;
+                continue;
+            }
+            _ = ended.wait_for(|ended| *ended) => None,
+        };
+        match observed {
+            Some(Observed::Event(event)) => spans.take(&event),
+            Some(Observed::Missed(count)) => sender.lose(count, "events came too fast"),
+            None => break,
+        }
+        if spans.made.len() >= BATCH {
+            sender.send(&mut spans.made).await;
+            due = None;
+        } else if due.is_none() && !spans.made.is_empty() {
+            due = Some(Instant::now() + WAIT);
+        }
+    }
+    let last = async {
+        while let Some(observed) = events.try_next() {
+            match observed {
+                Observed::Event(event) => spans.take(&event),
+                Observed::Missed(count) => sender.lose(count, "events came too fast"),
+            }
+            if spans.made.len() >= BATCH {
+                sender.send(&mut spans.made).await;
+            }
+        }
+        sender.send(&mut spans.made).await;
+    };
+    let _ = timeout(FLUSH, last).await;
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The way to the collector.
+struct Sender {
+    exporter: SpanExporter,
+    fate: Arc<Fate>,
+    /// The time until which the log has enough of lost spans.
+    quiet_until: Instant,
+}
+
+impl Sender {
+    /// Sends spans; those that the collector doesn't take are lost.
+    async fn send(&mut self, made: &mut Vec<SpanData>) {
+        let batch = std::mem::take(made);
+        if batch.is_empty() {
+            return;
+        }
+        let count = batch.len() as u64;
+        match self.exporter.export(batch).await {
+            Ok(()) => drop(self.fate.sent.fetch_add(count, Ordering::Relaxed)),
+            Err(error) => self.lose(count, &error.to_string()),
+        }
+    }
+
+    fn lose(&mut self, count: u64, why: &str) {
+        let lost = self.fate.lost.fetch_add(count, Ordering::Relaxed) + count;
+        if Instant::now() >= self.quiet_until {
+            self.quiet_until = Instant::now() + QUIET;
+            tracing::warn!(lost, "spans are lost: {why}");
+        }
+    }
+}
+
+/// The collector, by the client that sends to other machines.
+#[derive(Debug)]
+struct Collector(http::Client);
+
+impl Collector {
+    fn new() -> Result<Self, TelemetryError> {
+        let tls = tls(&[]).map_err(|error| TelemetryError::Client(error.to_string()))?;
+        Ok(Self(http::Client::new(tls, None, Some(LONGEST))))
+    }
+}
+
+#[async_trait::async_trait]
+impl HttpClient for Collector {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (head, body) = request.into_parts();
+        let mut sent = http::Request::new(head.method, head.uri.to_string().parse()?);
+        sent.headers = head.headers;
+        sent.body = Full::new(body).boxed_unsync();
+        let answer = async {
+            let mut answer = self.0.execute(sent).await?;
+            let mut read = Vec::new();
+            while let Some(chunk) = answer.chunk().await? {
+                read.extend_from_slice(&chunk);
+                if read.len() > ANSWER {
+                    return Err("the answer of the collector is too long".into());
+                }
+            }
+            Ok(Response::builder().status(answer.status()).body(Bytes::from(read))?)
+        };
+        timeout(LONGEST, answer).await.map_err(|_| HttpError::from("the collector doesn't answer"))?
+    }
+}
+
+/// A span of a thread that is open.
+struct Open {
+    parent: Option<ThreadId>,
+    since: Time,
+    path: String,
+    listener: Option<Name>,
+    payload: Option<String>,
+    fault: Option<FaultCode>,
+    /// True if a model speaks for the listener, or it calls others.
+    is_agent: bool,
+    run: Option<Run>,
+}
+
+/// A handler that runs.
+struct Run {
+    message: MessageId,
+    since: Time,
+    attempts: u8,
+}
+
+/// The open threads, and the spans of those that have ended.
+struct Spans {
+    open: HashMap<ThreadId, Open>,
+    made: Vec<SpanData>,
+    /// The listeners that call others.
+    callers: Vec<Name>,
+    organism: String,
+    ratio: f64,
+    scope: InstrumentationScope,
+}
+
+impl Spans {
+    /// The spans of an organism, whose threads that are open already are known.
+    async fn of(organism: &Organism, ratio: f64) -> Self {
+        let blueprint: &Blueprint = organism.blueprint();
+        let callers = blueprint.listeners().map(|(_, contract)| contract);
+        let callers =
+            callers.filter(|contract| !contract.calls.is_empty()).map(|contract| contract.name.clone()).collect();
+        let scope = InstrumentationScope::builder("systole")
+            .with_version(env!("CARGO_PKG_VERSION"))
+            .with_schema_url(names::SCHEMA)
+            .build();
+        let mut spans = Self {
+            open: HashMap::new(),
+            made: Vec::new(),
+            callers,
+            organism: blueprint.organism.clone(),
+            ratio,
+            scope,
+        };
+        let now = organism.now();
+        for thread in organism.snapshot().await.threads {
+            let listener = thread.path.segments().last().map(|(name, _)| name.clone());
+            // Those that an earlier start opened began then, at a time that only the journal has.
+            let open = spans.opened(thread.parent, now, thread.path.to_string(), listener);
+            spans.open.insert(thread.id, open);
+        }
+        spans
+    }
+
+    fn opened(&self, parent: Option<ThreadId>, since: Time, path: String, listener: Option<Name>) -> Open {
+        let is_agent = listener.as_ref().is_some_and(|name| self.callers.contains(name));
+        Open { parent, since, path, listener, payload: None, fault: None, is_agent, run: None }
+    }
+
+    /// Takes an event, which may end spans.
+    fn take(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::Opened { parent } => {
+                let listener = event.path.segments().last().map(|(name, _)| name.clone());
+                let open = self.opened(*parent, event.at, event.path.to_string(), listener);
+                self.open.insert(event.thread, open);
+            }
+            EventKind::Delivered { message, payload, attempts, .. } => {
+                if let Some(open) = self.open.get_mut(&event.thread) {
+                    if open.payload.is_none() {
+                        open.payload = payload.as_ref().map(ToString::to_string);
+                    }
+                    open.run = Some(Run { message: *message, since: event.at, attempts: attempts.unwrap_or_default() });
+                }
+            }
+            EventKind::Faulted { fault, .. } => {
+                if let Some(open) = self.open.get_mut(&event.thread) {
+                    open.fault = Some(fault.code);
+                }
+            }
+            EventKind::ModelAnswered { by, message, backend, model, usage, took, .. } => {
+                let asked = Asked { by, message: *message, backend, model: Some(model), usage, took: *took };
+                self.asked(event, &asked, Status::Unset);
+            }
+            EventKind::ModelFailed { by, message, backend, error, usage, took, .. } => {
+                let asked = Asked { by, message: *message, backend, model: None, usage, took: *took };
+                self.asked(event, &asked, Status::error(error.to_string()));
+            }
+            EventKind::Handled { .. } => self.end_run(event),
+            EventKind::Closed { .. } => {
+                self.end_run(event);
+                self.close(event);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the span of the handler that runs on a thread, if one does.
+    fn end_run(&mut self, event: &Event) {
+        let Some(open) = self.open.get_mut(&event.thread) else { return };
+        let (Some(run), Some(listener)) = (open.run.take(), open.listener.clone()) else { return };
+        let status = open.fault.map_or(Status::Unset, |code| Status::error(code.as_str()));
+        let mut attributes = vec![
+            KeyValue::new(names::SYSTEM, "systole"),
+            KeyValue::new(names::MESSAGING, "process"),
+            KeyValue::new(names::DESTINATION, listener.to_string()),
+            KeyValue::new(names::MESSAGE, run.message.to_string()),
+        ];
+        attributes.extend(open.fault.map(|code| KeyValue::new(names::ERROR, code.as_str())));
+        let id = run_id(event.thread, run.message, run.attempts);
+        let span =
+            Part { id, parent: thread_id(event.thread), kind: SpanKind::Consumer, since: run.since, until: event.at };
+        self.make(event.root, span, format!("process {listener}"), attributes, status);
+    }
+
+    /// Ends the span of a thread.
+    fn close(&mut self, event: &Event) {
+        let Some(open) = self.open.remove(&event.thread) else { return };
+        let (name, kind, mut attributes) = match &open.listener {
+            None => (
+                format!("invoke_workflow {}", self.organism),
+                SpanKind::Server,
+                vec![
+                    KeyValue::new(names::OPERATION, "invoke_workflow"),
+                    KeyValue::new(names::AGENT, self.organism.clone()),
+                ],
+            ),
+            Some(listener) if open.is_agent => (
+                format!("invoke_agent {listener}"),
+                SpanKind::Internal,
+                vec![
+                    KeyValue::new(names::OPERATION, "invoke_agent"),
+                    KeyValue::new(names::AGENT, listener.to_string()),
+                ],
+            ),
+            Some(listener) => (
+                format!("execute_tool {listener}"),
+                SpanKind::Internal,
+                vec![KeyValue::new(names::OPERATION, "execute_tool"), KeyValue::new(names::TOOL, listener.to_string())],
+            ),
+        };
+        attributes.push(KeyValue::new(names::PATH, open.path));
+        attributes.extend(open.payload.map(|payload| KeyValue::new(names::PAYLOAD, payload)));
+        attributes.extend(open.fault.map(|code| KeyValue::new(names::ERROR, code.as_str())));
+        let status = open.fault.map_or(Status::Unset, |code| Status::error(code.as_str()));
+        let parent = open.parent.map_or(SpanId::INVALID, thread_id);
+        let span = Part { id: thread_id(event.thread), parent, kind, since: open.since, until: event.at };
+        self.make(event.root, span, name, attributes, status);
+    }
+
+    /// Makes the span of a request to a model.
+    fn asked(&mut self, event: &Event, asked: &Asked<'_>, status: Status) {
+        let attempts = self.open.get_mut(&event.thread).map_or(0, |open| {
+            open.is_agent = true;
+            open.run.as_ref().map_or(0, |run| run.attempts)
+        });
+        let Asked { by, message, backend, model, usage, took } = *asked;
+        let count = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
+        let mut attributes = vec![
+            KeyValue::new(names::OPERATION, "chat"),
+            KeyValue::new(names::PROVIDER, backend.to_string()),
+            KeyValue::new(names::AGENT, by.to_string()),
+            KeyValue::new(names::INPUT, count(usage.input)),
+            KeyValue::new(names::OUTPUT, count(usage.output)),
+            KeyValue::new(names::CACHED, count(usage.cached)),
+            KeyValue::new(names::WRITTEN, count(usage.written)),
+            KeyValue::new(names::COST, usage.cost.as_f64()),
+        ];
+        attributes.extend(model.map(|model| KeyValue::new(names::MODEL, model.to_string())));
+        if status != Status::Unset {
+            attributes.push(KeyValue::new(names::ERROR, "no-answer"));
+        }
+        let since = Time::from_nanos(event.at.as_nanos().saturating_sub(took.as_nanos() as u64));
+        let parent = run_id(event.thread, message, attempts);
+        let id = span_id(&[b"model", message.as_uuid().as_bytes(), &event.at.as_nanos().to_le_bytes()]);
+        let span = Part { id, parent, kind: SpanKind::Client, since, until: event.at };
+        self.make(event.root, span, format!("chat {}", model.unwrap_or(backend)), attributes, status);
+    }
+
+    fn make(&mut self, root: ThreadId, span: Part, name: String, mut attributes: Vec<KeyValue>, status: Status) {
+        let trace = TraceId::from_bytes(*root.as_uuid().as_bytes());
+        if !is_sampled(trace, self.ratio) {
+            return;
+        }
+        let Part { id, parent, kind, since, until } = span;
+        attributes.push(KeyValue::new(names::CONVERSATION, root.to_string()));
+        attributes.push(KeyValue::new(names::SESSION, root.to_string()));
+        self.made.push(SpanData {
+            span_context: SpanContext::new(trace, id, TraceFlags::SAMPLED, false, TraceState::default()),
+            parent_span_id: parent,
+            parent_span_is_remote: false,
+            span_kind: kind,
+            name: name.into(),
+            start_time: moment(since),
+            end_time: moment(until),
+            attributes,
+            dropped_attributes_count: 0,
+            events: SpanEvents::default(),
+            links: SpanLinks::default(),
+            status,
+            instrumentation_scope: self.scope.clone(),
+        });
+    }
+}
+
+/// A request to a model that has ended.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    by: &'a Name,
+    message: MessageId,
+    backend: &'a Arc<str>,
+    model: Option<&'a Arc<str>>,
+    usage: &'a Usage,
+    took: Duration,
+}
+
+/// The place of a span.
+struct Part {
+    id: SpanId,
+    parent: SpanId,
+    kind: SpanKind,
+    since: Time,
+    until: Time,
+}
+
+/// The id of the span of a thread.
+fn thread_id(thread: ThreadId) -> SpanId {
+    span_id(&[b"thread", thread.as_uuid().as_bytes()])
+}
+
+/// The id of the span of a run of a handler.
+fn run_id(thread: ThreadId, message: MessageId, attempts: u8) -> SpanId {
+    span_id(&[b"run", thread.as_uuid().as_bytes(), message.as_uuid().as_bytes(), &[attempts]])
+}
+
+fn span_id(of: &[&[u8]]) -> SpanId {
+    let mut hasher = blake3::Hasher::new();
+    for part in of {
+        hasher.update(part);
+    }
+    let mut id = [0; 8];
+    hasher.finalize_xof().fill(&mut id);
+    SpanId::from_bytes(id)
+}
+
+/// Decides as the sampler TraceIdRatioBased of the SDK: by the trace alone, so that all its spans have one fate.
+fn is_sampled(trace: TraceId, ratio: f64) -> bool {
+    let [.., a, b, c, d, e, f, g, h] = trace.to_bytes();
+    let low = u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1;
+    ratio >= 1.0 || low < (ratio * (1_u64 << 63) as f64) as u64
+}
+
+fn moment(time: Time) -> SystemTime {
+    UNIX_EPOCH + Duration::from_nanos(time.as_nanos())
+}
