@@ -63,6 +63,7 @@ struct Model {
     answered: u64,
     failed: u64,
     usage: Usage,
+    took: Latency,
 }
 
 impl Tally {
@@ -209,15 +210,17 @@ impl Figures {
                 let kinds = &mut self.party(Some(by)).repairs;
                 repairs.iter().for_each(|repair| bump(kinds, repair.kind.as_str()));
             }
-            EventKind::ModelAnswered { by, backend, usage, .. } => {
+            EventKind::ModelAnswered { by, backend, usage, took, .. } => {
                 let model = self.model(by, backend);
                 model.answered += 1;
                 model.usage = model.usage.plus(*usage);
+                model.took.record(*took);
             }
-            EventKind::ModelFailed { by, backend, usage, .. } => {
+            EventKind::ModelFailed { by, backend, usage, took, .. } => {
                 let model = self.model(by, backend);
                 model.failed += 1;
                 model.usage = model.usage.plus(*usage);
+                model.took.record(*took);
             }
             EventKind::DeadLetter { reason, .. } => bump(&mut self.dead_letters, reason.as_str()),
             EventKind::Operated { act, error, .. } => *self.acts.entry((act, error.is_none())).or_default() += 1,
@@ -404,6 +407,8 @@ impl Scrape {
             let value = model.usage.cost.as_f64();
             labelled(&mut cost, &labels, |one| one.encode_counter::<NoLabelSet, _, u64>(&value, None))?;
         }
+        let took = self.models().map(|(labels, model)| (labels, model.took));
+        histogram(to, "model_request", "Time of requests of a listener to a model", took)?;
         let acts = self.figures.acts.iter().map(|((act, worked), count)| {
             (vec![("act", (*act).to_owned()), ("outcome", if *worked { "done" } else { "refused" }.to_owned())], *count)
         });
