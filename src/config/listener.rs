@@ -5,16 +5,17 @@ use std::time::Duration;
 use systole_core::core::{Contract, OnRestart, Routing, Silence};
 use systole_core::vocab::{Limits, Name, QName, Span, ns};
 
-use super::budget;
-use super::correction::{Items, Shape};
+use super::budget::{self, BudgetKeys};
+use super::correction::Items;
 use super::document::Node;
 use super::gateway;
-use super::llm::{self, Model};
+use super::keys::{Always, Call, Count, Flag, List, Named, OneOf, Payload, Text, Texts, Time, Word, mapping};
+use super::llm::{self, Model, ModelKeys};
 use super::mistake::Mistake;
-use super::reader::{At, Fields, Reader};
-use super::remote;
+use super::reader::{At, Reader};
+use super::remote::{self, RemoteKeys};
 use super::short_form::Called;
-use super::tasks::{self, TasksSpec};
+use super::tasks::{self, JobKeys, RegistryKeys, TasksSpec};
 use crate::listeners::worker::{WorkerSpec, WorkerStart};
 use crate::process::Variable;
 use crate::settings::Mode;
@@ -55,26 +56,123 @@ pub(super) enum Written {
     Tasks { tasks: TasksSpec, owner: Option<At<Name>>, place: Span },
 }
 
-/// Most processes of a worker.
-const MAX_PROCESSES: u64 = 1024;
+mapping! {
+    /// A listener, which accepts messages.
+    ListenerKeys: Listener with {
+        "oneOf": [
+            { "required": ["command"] },
+            { "required": ["worker"] },
+            { "required": ["model"] },
+            { "required": ["human"] },
+            { "required": ["echo"] },
+            { "required": ["remote"] },
+            { "required": ["job"] },
+            { "required": ["jobs"] }
+        ]
+    } {
+        /// Name, of letters, digits, '_', '-' and '.'.
+        name: Named, of "a listener";
+        /// Line for people and models; without it: the schemas' documentation of the payloads that it accepts.
+        description: Text;
+        /// Program that runs once for each message, and its arguments (docs/commands.md).
+        command: Texts;
+        /// Program that stays for many messages, and its arguments (docs/worker.md).
+        worker: Texts;
+        /// Language model that speaks for the listener (docs/model.md).
+        model: ModelKeys<'static>;
+        /// Person at the terminal (docs/people.md).
+        human: Always;
+        /// Echo: the listener replies with the payload that it gets.
+        echo: Always;
+        /// Agent elsewhere (docs/remote.md).
+        remote: RemoteKeys<'static>;
+        /// Inbox of tasks (docs/tasks.md).
+        job: JobKeys<'static>;
+        /// Registry of jobs (docs/tasks.md).
+        jobs: RegistryKeys<'static>;
+        /// Environment variables of a command or worker: `NAME` is passed on, `NAME=value` is set.
+        env: Texts = [];
+        /// Processes of a worker.
+        processes: Count<1, 1024> = 1;
+        /// Time that a worker may be silent.
+        heartbeat: Time<1> = "30s";
+        /// Time at which the processes of a worker are started: when they are needed, or with the organism.
+        start: OneOf<WorkerStart> = "lazy";
+        /// The .xsd files that declare its payloads, relative to this file.
+        schemas: Texts;
+        /// Payloads that it accepts as requests.
+        accepts: List<Payload>;
+        /// Payloads that it replies with; of an echo: the payloads that it accepts.
+        replies: List<Payload>;
+        /// Payloads that it may send; a listener stands for all that it accepts.
+        calls: List<Call> = [];
+        /// Answers that come to it as messages; of programs and remote listeners that accept more than `<boot>`, without it: the
+        /// replies to their calls.
+        returns: List<Payload>;
+        /// True if faults come to it as messages.
+        accepts_faults: Flag = false;
+        /// True if the payloads that it accepts and replies with may hold processing instructions.
+        instructions: Flag = false;
+        /// True if it gets the history of its threads, without what goes past the bounds of a context; `summary` if a model
+        /// summarizes that.
+        context: OneOf<History> = false;
+        /// Meaning of an end without an answer: a fault, or nothing.
+        silence: OneOf<Silence> = "error";
+        /// Routing of payloads that name no listener.
+        routing: OneOf<Routing> = "unique";
+        /// Time that a handler may take; `handler_timeout` unless it is set, none for people and remote listeners.
+        timeout: Time<1>;
+        /// The most that each thread of the listener may use, with the threads below it.
+        budget: BudgetKeys<'static>;
+        /// Messages at once: 4 of a command, 64 of workers, people and echoes, 10000 of remote listeners.
+        concurrency: Count<1, 0xFFFF_FFFF>;
+    }
+}
+
+/// The history that a listener gets of its threads.
+#[derive(Clone, Copy)]
+pub(super) enum History {
+    Nothing,
+    /// What goes past the bounds of a context is left out.
+    Trimmed,
+    /// A model summarizes what goes past the bounds of a context.
+    Summarized,
+}
+
+impl Word for History {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("true", Self::Trimmed), ("false", Self::Nothing), ("trim", Self::Trimmed), ("summary", Self::Summarized)];
+}
+
+impl Word for WorkerStart {
+    const WORDS: &'static [(&'static str, Self)] = &[("lazy", Self::Lazy), ("eager", Self::Eager)];
+}
+
+impl Word for Silence {
+    const WORDS: &'static [(&'static str, Self)] = &[("error", Self::Error), ("idle", Self::Idle)];
+}
+
+impl Word for Routing {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("unique", Self::Unique), ("broadcast", Self::Broadcast), ("addressed", Self::Addressed)];
+}
 
 /// Reads an entry. `None` if it lacks a key without which the others can't be judged.
 pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<Listener> {
     let before = reader.findings.len();
-    let mut fields = reader.fields(node, Shape::Listener)?;
-    let name = fields.require("name", "a listener", reader).and_then(|node| reader.name(node));
-    let description = fields.take("description").and_then(|node| reader.text(node));
-    let place = name.as_ref().map_or(fields.span, |name| name.span);
-    let mut kind = kind(reader, &mut fields, place);
+    let mut keys = ListenerKeys::open(reader, node)?;
+    let name = keys.name.read(reader);
+    let description = keys.description.read(reader);
+    let place = name.as_ref().map_or(keys.own.span, |name| name.span);
+    let mut kind = kind(reader, &keys, place);
     if matches!(kind, Some(Written::Tasks { .. })) {
-        tasks::refuse_own(reader, &mut fields);
+        tasks::refuse_own(reader, &mut keys);
     }
-    let schemas = fields.take("schemas").and_then(|node| reader.list(node)).unwrap_or_default();
+    let schemas = keys.schemas.read(reader).unwrap_or_default();
     let schemas = schemas.iter().filter_map(|node| text(reader, node)).collect();
-    let [accepts, replies] =
-        ["accepts", "replies"].map(|key| fields.take(key).map(|node| reader.qnames(node).unwrap_or_default()));
-    let called = fields.take("calls").and_then(|node| reader.called(node)).unwrap_or_default();
-    let returned = fields.take("returns").map(|node| reader.qnames(node).unwrap_or_default());
+    let [accepts, replies, returned] =
+        [keys.accepts, keys.replies, keys.returns].map(|key| key.node.map(|_| key.read(reader).unwrap_or_default()));
+    let called = keys.calls.read(reader).unwrap_or_default();
     let accepts = accepts.unwrap_or_default();
     let replies = match (&kind, replies) {
         (Some(Written::Echo), replies) => echoed(reader, &accepts, replies),
@@ -84,14 +182,12 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
         defaults(name.as_ref().map_or_else(Name::root, |name| name.value.clone()), kind.as_ref(), limits);
     contract.description =
         description.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).unwrap_or_default();
-    let context = fields.look("context").map(|node| node.span);
-    behaviour(reader, &mut fields, &mut contract);
+    behaviour(reader, &keys, &mut contract);
     match &mut kind {
         Some(Written::Model(model)) => model.summarizes(reader, contract.condenses),
-        Some(_) if contract.condenses => reader.report(Mistake::NotSummarized, context.unwrap_or(place)),
+        Some(_) if contract.condenses => reader.report(Mistake::NotSummarized, keys.context.span().unwrap_or(place)),
         Some(_) | None => {}
     }
-    reader.finish(fields);
     if reader.findings.len() > before {
         return None;
     }
@@ -150,80 +246,56 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
     contract
 }
 
-fn behaviour(reader: &mut Reader, fields: &mut Fields<'_>, contract: &mut Contract) {
-    let flag = |reader: &mut Reader, fields: &mut Fields<'_>, key| fields.take(key).and_then(|node| reader.flag(node));
-    contract.accepts_faults = flag(reader, fields, "accepts_faults").unwrap_or(contract.accepts_faults);
-    contract.instructions = flag(reader, fields, "instructions").unwrap_or(contract.instructions);
-    // What goes past the bounds of a context is left out, or summarized.
-    let contexts =
-        [("true", (true, false)), ("false", (false, false)), ("trim", (true, false)), ("summary", (true, true))];
-    if let Some(context) = fields.take("context").and_then(|node| reader.choice(node, &contexts)) {
-        (contract.context, contract.condenses) = context;
+fn behaviour(reader: &mut Reader, keys: &ListenerKeys<'_>, contract: &mut Contract) {
+    keys.accepts_faults.set(reader, &mut contract.accepts_faults);
+    keys.instructions.set(reader, &mut contract.instructions);
+    match keys.context.read(reader) {
+        Some(History::Nothing) => (contract.context, contract.condenses) = (false, false),
+        Some(History::Trimmed) => (contract.context, contract.condenses) = (true, false),
+        Some(History::Summarized) => (contract.context, contract.condenses) = (true, true),
+        None => {}
     }
-    let silence = [("error", Silence::Error), ("idle", Silence::Idle)];
-    contract.silence = fields.take("silence").and_then(|node| reader.choice(node, &silence)).unwrap_or_default();
-    let routing = [("unique", Routing::Unique), ("broadcast", Routing::Broadcast), ("addressed", Routing::Addressed)];
-    if let Some(routing) = fields.take("routing").and_then(|node| reader.choice(node, &routing)) {
-        contract.routing = routing;
-    }
-    if let Some(timeout) = fields.take("timeout").and_then(|node| reader.duration(node)) {
+    keys.silence.set(reader, &mut contract.silence);
+    keys.routing.set(reader, &mut contract.routing);
+    if let Some(timeout) = keys.timeout.read(reader) {
         contract.timeout = Some(timeout);
     }
-    contract.budget = budget::take(reader, fields);
-    let slots = fields.take("concurrency").and_then(|node| reader.number("concurrency", node, 1, u32::MAX.into()));
-    if let Some(slots) = slots {
+    contract.budget = budget::read(reader, keys.budget);
+    if let Some(slots) = keys.concurrency.read(reader) {
         contract.concurrency = slots as u32;
         // The number is that of the organism, not of a shard.
         contract.stateless = false;
     }
 }
 
-fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<Written> {
-    let command = fields.take("command");
-    let worker = fields.take("worker");
-    let model = fields.take("model");
-    let human = fields.take("human");
-    let echo = fields.take("echo");
-    let remote = fields.take("remote");
-    let tasks = fields.take("job").map(|node| (node, true));
-    let tasks = [tasks, fields.take("jobs").map(|node| (node, false))];
-    let tasks = tasks.into_iter().flatten().collect::<Vec<_>>();
-    let keys = ["env", "processes", "heartbeat", "start"].map(|key| (key, fields.take(key)));
-    let [env, processes, heartbeat, start] = keys.map(|(_, node)| node);
-    if model.is_some() && ([command, worker, human, echo, remote].iter().any(Option::is_some) || !tasks.is_empty()) {
-        reader.report(Mistake::TwoKinds, listener);
+fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, listener: Span) -> Option<Written> {
+    let ListenerKeys { command, worker, model, human, echo, remote, job, jobs, .. } = keys;
+    let kinds = [command.node, worker.node, model.node, human.node, echo.node, remote.node, job.node, jobs.node];
+    let mut written = kinds.iter().flatten();
+    let (Some(node), None) = (written.next(), written.next()) else {
+        let is_none = kinds.iter().all(Option::is_none);
+        reader.report(if is_none { Mistake::NoKind } else { Mistake::TwoKinds }, listener);
         return None;
-    }
-    let starts = [("lazy", WorkerStart::Lazy), ("eager", WorkerStart::Eager)];
-    let start = start.and_then(|node| reader.choice(node, &starts));
-    let written = match (command, worker, human, echo, remote, tasks.as_slice()) {
-        (Some(words), None, None, None, None, []) => program(reader, words, env).map(Written::Command),
-        (None, Some(words), None, None, None, []) => {
-            let processes = processes.and_then(|node| reader.number("processes", node, 1, MAX_PROCESSES));
-            let heartbeat = heartbeat.and_then(|node| reader.duration(node)).unwrap_or(WorkerSpec::HEARTBEAT);
-            let (processes, start) = (processes.unwrap_or(1) as u32, start.unwrap_or_default());
-            let program = program(reader, words, env);
-            program.map(|program| Written::Worker { program, processes, heartbeat, start })
+    };
+    let start = keys.start.read(reader);
+    let written = match kinds {
+        [Some(words), ..] => program(reader, words, keys.env.node).map(Written::Command),
+        [_, Some(words), ..] => {
+            let processes = keys.processes.read(reader).unwrap_or(1) as u32;
+            let heartbeat = keys.heartbeat.read(reader).unwrap_or(WorkerSpec::HEARTBEAT);
+            let program = program(reader, words, keys.env.node);
+            program.map(|program| Written::Worker { program, processes, heartbeat, start: start.unwrap_or_default() })
         }
-        (None, None, Some(human), None, None, []) => marked(reader, "human", human).then_some(Written::Human),
-        (None, None, None, Some(echo), None, []) => marked(reader, "echo", echo).then_some(Written::Echo),
-        (None, None, None, None, Some(node), []) => remote::read(reader, node).map(Written::Remote),
-        (None, None, None, None, None, [(node, is_one)]) => {
-            let read = if *is_one { tasks::job(reader, node) } else { tasks::jobs(reader, node) };
+        [_, _, Some(model), ..] => llm::model(reader, model).map(Written::Model),
+        [_, _, _, Some(human), ..] => marked(reader, "human", human).then_some(Written::Human),
+        [_, _, _, _, Some(echo), ..] => marked(reader, "echo", echo).then_some(Written::Echo),
+        [.., Some(remote), _, _] => remote::read(reader, remote).map(Written::Remote),
+        [.., job, _] => {
+            let read = if job.is_some() { tasks::job(reader, node) } else { tasks::jobs(reader, node) };
             read.map(|(tasks, owner)| Written::Tasks { tasks, owner, place: node.span })
         }
-        (None, None, None, None, None, []) if model.is_some() => {
-            model.and_then(|node| llm::model(reader, node)).map(Written::Model)
-        }
-        (None, None, None, None, None, []) => {
-            reader.report(Mistake::NoKind, listener);
-            None
-        }
-        _ => {
-            reader.report(Mistake::TwoKinds, listener);
-            return None;
-        }
     };
+    let keys = [keys.env.place(), keys.processes.place(), keys.heartbeat.place(), keys.start.place()];
     let (kind, keys) = match written.as_ref()? {
         Written::Human => ("human", &keys[..]),
         Written::Remote(_) => ("remote", &keys[..]),
@@ -233,8 +305,8 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
         Written::Worker { .. } => ("a worker", &[][..]),
         Written::Model(_) => ("a model", &keys[..]),
     };
-    for (key, node) in keys {
-        node.iter().for_each(|node| reader.report(Mistake::Pointless { key, kind }, node.span));
+    for (key, span) in keys.iter().flatten() {
+        reader.report(Mistake::Pointless { key, kind }, *span);
     }
     written
 }

@@ -1,19 +1,25 @@
 //! `llm:` and `model:`: the backends of models, and the listeners that models speak for.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value as Json;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value as Json, json};
 use systole_core::core::{Contract, Millionths};
 use systole_core::vocab::{Name, Span, near};
 
 use super::correction::{Items, Shape};
 use super::document::{self, Key, Node, Value};
 use super::finding::{ConfigFinding, File};
+use super::keys::{
+    Anything, Count, Decimal, Flag, Key as Field, Named, NonEmpty, OneOf, Renames, Singles, Text, Texts, Time, Word,
+    mapping,
+};
 use super::listener::Written as Kind;
 use super::mistake::Mistake;
 use super::organism::Organism;
-use super::reader::{At, Fields, Reader};
+use super::reader::{At, Reader};
 use super::short_form::Prefixes;
 use super::units;
 use crate::settings::{
@@ -78,51 +84,188 @@ struct Written {
     bounds: [Option<(&'static str, At<u32>)>; 2],
 }
 
-/// The keys of a backend that is asked over HTTP.
-const OF_HTTP: [&str; 13] = [
-    "model",
-    "url",
-    "api_key_env",
-    "api_key_file",
-    "context",
-    "headers",
-    "query",
-    "body",
-    "omit",
-    "rename",
-    "stream",
-    "proxy",
-    "ca_file",
-];
 /// The fields of a request that no operator changes.
 const OWN_FIELDS: [&str; 4] = ["model", "messages", "system", "stream"];
-/// Most that a price of a million tokens can be.
-const MAX_PRICE: u64 = 1_000_000;
+
+const MANY: u64 = u32::MAX as u64;
+
+mapping! {
+    /// Backends of models.
+    LlmKeys: Llm {
+        /// Order in which backends are asked.
+        strategy: OneOf<Strategy> = "failover";
+        /// Backends, at least one.
+        backends: NonEmpty<BackendKeys<'static>>, of "llm";
+    }
+}
+
+mapping! {
+    /// A provider of models, with its limits and prices.
+    BackendKeys: Backend {
+        /// Name of the backend.
+        name: Named, of "a backend";
+        /// Environment variable without which the backend is left out.
+        when_env: Text;
+        /// Environment variable with which the backend is left out.
+        unless_env: Text;
+        /// Protocol; `scripted` answers from a file by rules.
+        provider: OneOf<Provider>, of "a backend";
+        /// Model, as the provider names it.
+        model: Text;
+        /// Base of the URLs, if it is not the provider's.
+        url: Text;
+        /// Environment variable with the key.
+        api_key_env: Text;
+        /// File with the key, relative to this file.
+        api_key_file: Text;
+        /// Tokens of a request with its answer.
+        context: Count<256, MANY>;
+        /// Headers of each request; a secret is in a variable or a file.
+        headers: Headers;
+        /// Query of the URL.
+        query: Singles;
+        /// Fields of the body of each request, beside those of the protocol.
+        body: Anything;
+        /// Fields of the protocol that this provider refuses.
+        omit: Texts;
+        /// Fields of the protocol that this provider calls by another name, with that name.
+        rename: Renames;
+        /// False: the answer comes as a whole.
+        stream: Flag = true;
+        /// URL of an HTTP proxy, such as http://127.0.0.1:3128.
+        proxy: Text;
+        /// File of certificates that are trusted beside those of the system, in PEM, relative to this file.
+        ca_file: Text;
+        /// File with the rules of a scripted backend.
+        script: Text;
+        /// Order of failover: the lowest first.
+        priority: Count<0, 1000>;
+        /// Tokens a minute; without it no limit.
+        rate_limit_tpm: Count<1, MANY>;
+        /// Requests at once; without it no limit.
+        max_concurrent: Count<1, 10000>;
+        /// Time to the first part of an answer.
+        first_token: Time<1> = "300s";
+        /// Time between two parts of an answer.
+        between_tokens: Time<1> = "120s";
+        /// Price of a million tokens.
+        price: PriceKeys<'static>;
+    }
+}
+
+mapping! {
+    /// Price of a million tokens.
+    PriceKeys: Price {
+        /// Price of requests.
+        input: Decimal<1_000_000>;
+        /// Price of answers.
+        output: Decimal<1_000_000>;
+        /// Price of the cached part of requests.
+        cached: Decimal<1_000_000>;
+        /// Price of the part of requests that is written to the cache.
+        written: Decimal<1_000_000>;
+    }
+}
+
+mapping! {
+    /// The place of the secret value of a header.
+    SecretKeys: Secret {
+        /// Environment variable with the secret.
+        env: Text;
+        /// File with the secret, relative to this file.
+        file: Text;
+    }
+}
+
+mapping! {
+    /// A language model that speaks for a listener.
+    ModelKeys: Model {
+        /// Instructions, or a file of them that ends with .md or .txt.
+        instructions: Text;
+        /// Temperature; without it the provider's default.
+        temperature: Decimal<2>;
+        /// Tokens of an answer.
+        max_tokens: Count<1, 10_000_000> = 4096;
+        /// Answers to one message until it fails.
+        tries: Count<1, 100> = 3;
+        /// Tokens of a summary of its threads.
+        summary_tokens: Count<64, 100_000> = 1000;
+        /// Backend that is asked for summaries.
+        summary_backend: Named;
+        /// The one backend that is asked.
+        backend: Named;
+    }
+}
+
+/// Headers of requests: each a single value, or the place of a secret.
+pub(super) struct Headers;
+
+impl JsonSchema for Headers {
+    fn schema_name() -> Cow<'static, str> {
+        "Headers".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let secret = generator.subschema_for::<SecretKeys<'static>>();
+        let value = json!({ "anyOf": [{ "type": ["string", "number", "boolean"] }, secret] });
+        json_schema!({ "type": "object", "additionalProperties": value })
+    }
+}
+
+mapping! {
+    /// A rule of a script.
+    RuleKeys: Rule {
+        /// Listener whose requests it answers.
+        listener: Named;
+        /// Texts that the request must contain.
+        when: Texts;
+        /// The answer.
+        answer: Text, of "a rule";
+        /// True if the answer is cut off.
+        cut: Flag = false;
+        /// Time until the answer.
+        after: Time<1>;
+        /// True if it answers requests for summaries.
+        summary: Flag = false;
+    }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Provider {
+pub(super) enum Provider {
     Http(Dialect),
     Scripted,
+}
+
+impl Word for Provider {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("openai", Self::Http(Dialect::OpenAi)),
+        ("anthropic", Self::Http(Dialect::Anthropic)),
+        ("ollama", Self::Http(Dialect::Ollama)),
+        ("scripted", Self::Scripted),
+    ];
+}
+
+impl Word for Strategy {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("failover", Self::Failover), ("round-robin", Self::RoundRobin), ("least-loaded", Self::LeastLoaded)];
 }
 
 /// Reads `llm:`.
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Llm> {
     built(reader, "llm", node.span);
-    let mut fields = reader.fields(node, Shape::Llm)?;
-    let strategies = [
-        ("failover", Strategy::Failover),
-        ("round-robin", Strategy::RoundRobin),
-        ("least-loaded", Strategy::LeastLoaded),
-    ];
-    let strategy = fields.take("strategy").and_then(|node| reader.choice(node, &strategies)).unwrap_or_default();
-    let listed = fields.require("backends", "llm", reader);
+    let keys = LlmKeys::open(reader, node)?;
+    let strategy = keys.strategy.read(reader).unwrap_or_default();
+    let listed = keys.backends.node;
     let nodes = listed
         .and_then(|node| reader.items(node, Items::Maps { shape: Shape::Backend, lead: "name" }))
         .unwrap_or_default();
     if let Some(node) = listed.filter(|node| nodes.is_empty() && matches!(node.value, Value::List(_))) {
         reader.report(Mistake::NoBackends, node.span);
     }
-    reader.finish(fields);
     let (mut backends, mut names, mut unpriced, mut bounds) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for node in nodes {
         let Some(written) = backend(reader, node) else { continue };
@@ -140,77 +283,76 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Llm> {
 }
 
 fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
-    let mut fields = reader.fields(node, Shape::Backend)?;
-    let name = fields.require("name", "a backend", reader).and_then(|node| reader.name(node));
+    let keys = BackendKeys::open(reader, node)?;
+    let name = keys.name.read(reader);
     let mut backend = Backend::new(name.as_ref().map_or_else(Name::root, |name| name.value.clone()));
-    for (key, condition) in [("when_env", &mut backend.when_env), ("unless_env", &mut backend.unless_env)] {
-        *condition = fields.take(key).and_then(|node| variable(reader, node)).map(str::to_owned);
+    for (key, condition) in [(keys.when_env, &mut backend.when_env), (keys.unless_env, &mut backend.unless_env)] {
+        *condition = key.node.and_then(|node| variable(reader, node)).map(str::to_owned);
     }
-    let providers = [
-        ("openai", Provider::Http(Dialect::OpenAi)),
-        ("anthropic", Provider::Http(Dialect::Anthropic)),
-        ("ollama", Provider::Http(Dialect::Ollama)),
-        ("scripted", Provider::Scripted),
-    ];
-    let provider = fields.require("provider", "a backend", reader).and_then(|node| reader.choice(node, &providers));
-    let context = bound(&fields, "context");
+    let provider = keys.provider.read(reader);
     let settings = match provider {
         Some(Provider::Http(dialect)) => {
-            if let Some(node) = fields.take("script") {
-                reader.report(Mistake::NotOfBackend { key: "script", kind: "asked over HTTP" }, node.span);
+            if let Some((key, span)) = keys.script.place() {
+                reader.report(Mistake::NotOfBackend { key, kind: "asked over HTTP" }, span);
             }
-            endpoint(reader, &mut fields, dialect, backend.left_out().is_some())
+            endpoint(reader, &keys, dialect, backend.left_out().is_some())
                 .map(|endpoint| ProviderSettings::Http(Box::new(endpoint)))
         }
         Some(Provider::Scripted) => {
-            for key in OF_HTTP {
-                if let Some(node) = fields.take(key) {
-                    reader.report(Mistake::NotOfBackend { key, kind: "scripted" }, node.span);
-                }
+            for (key, span) in of_http(&keys).into_iter().flatten() {
+                reader.report(Mistake::NotOfBackend { key, kind: "scripted" }, span);
             }
-            let script = fields.require("script", "a scripted backend", reader);
+            let script = keys.own.require(reader, keys.script.node, "script", "a scripted backend");
             script.and_then(|node| script_of(reader, node)).map(ProviderSettings::Scripted)
         }
-        None => {
-            // The provider decides which of these keys are allowed.
-            OF_HTTP.iter().chain(&["script"]).for_each(|key| {
-                fields.take(key);
-            });
-            None
-        }
+        // The provider decides which of these keys are allowed.
+        None => None,
     };
-    if let Some(priority) = number(reader, &mut fields, "priority", 0, 1000) {
-        backend.priority = priority;
-    }
-    let rate = bound(&fields, "rate_limit_tpm");
-    backend.rate_limit_tpm = number(reader, &mut fields, "rate_limit_tpm", 1, u32::MAX.into());
-    backend.max_concurrent = number(reader, &mut fields, "max_concurrent", 1, 10_000);
-    for (key, time) in [("first_token", &mut backend.first_token), ("between_tokens", &mut backend.between_tokens)] {
-        *time = fields.take(key).and_then(|node| reader.duration(node)).unwrap_or(*time);
-    }
-    let (price, is_priced) = fields.take("price").and_then(|node| price(reader, node)).unwrap_or_default();
+    keys.priority.set(reader, &mut backend.priority);
+    backend.rate_limit_tpm = keys.rate_limit_tpm.read(reader).map(|most| most as u32);
+    backend.max_concurrent = keys.max_concurrent.read(reader).map(|most| most as u32);
+    keys.first_token.set(reader, &mut backend.first_token);
+    keys.between_tokens.set(reader, &mut backend.between_tokens);
+    let (price, is_priced) = keys.price.node.and_then(|node| price(reader, node)).unwrap_or_default();
     backend.price = price;
     // Its list has that price for what is kept for 5 minutes, which is what requests ask for.
     if provider == Some(Provider::Http(Dialect::Anthropic)) && backend.price.written.is_none() {
         backend.price.written = Some(Millionths(price.input.0.saturating_add(price.input.0 / 4)));
     }
-    reader.finish(fields);
-    let (backend, bounds) = (settings.map(|settings| (backend, settings)), [context, rate]);
-    Some(Written { name, backend, is_priced, bounds })
+    let bounds = [bound(keys.context), bound(keys.rate_limit_tpm)];
+    Some(Written { name, backend: settings.map(|settings| (backend, settings)), is_priced, bounds })
 }
 
-fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect, is_left_out: bool) -> Option<Endpoint> {
-    let model = fields.require("model", "a backend", reader).and_then(|node| reader.text(node)).map(str::to_owned);
-    let url = fields.take("url").and_then(|node| {
+/// The keys of a backend that is asked over HTTP, where they are there.
+fn of_http(keys: &BackendKeys<'_>) -> [Option<(&'static str, Span)>; 13] {
+    [
+        keys.model.place(),
+        keys.url.place(),
+        keys.api_key_env.place(),
+        keys.api_key_file.place(),
+        keys.context.place(),
+        keys.headers.place(),
+        keys.query.place(),
+        keys.body.place(),
+        keys.omit.place(),
+        keys.rename.place(),
+        keys.stream.place(),
+        keys.proxy.place(),
+        keys.ca_file.place(),
+    ]
+}
+
+fn endpoint(reader: &mut Reader, keys: &BackendKeys<'_>, dialect: Dialect, is_left_out: bool) -> Option<Endpoint> {
+    let model = keys.own.require(reader, keys.model.node, "model", "a backend");
+    let model = model.and_then(|node| reader.text(node)).map(str::to_owned);
+    let url = keys.url.node.and_then(|node| {
         let url = reader.text_such(node, "a URL, such as http://127.0.0.1:8000/v1")?.to_owned();
         if let Err(problem) = judge(&url) {
             reader.report(Mistake::Url { problem, private: false }, node.span);
         }
         Some(url)
     });
-    let place = fields.span;
-    let (variable, file) = (fields.take("api_key_env"), fields.take("api_key_file"));
-    let key = match (variable, file) {
+    let key = match (keys.api_key_env.node, keys.api_key_file.node) {
         (Some(_), Some(node)) => {
             reader.report(Mistake::TwoKeys, node.span);
             None
@@ -220,51 +362,49 @@ fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect, is_l
         (None, None) => {
             if url.is_none() && dialect != Dialect::Ollama {
                 let owner = "a backend at its provider's own address";
-                reader.report(Mistake::MissingKey { owner, key: "api_key_env" }, place);
+                reader.report(Mistake::MissingKey { owner, key: "api_key_env" }, keys.own.span);
             }
             None
         }
     };
-    let context = number(reader, fields, "context", 256, u32::MAX.into());
+    let context = keys.context.read(reader).map(|most| most as u32);
     let url = url.unwrap_or_else(|| dialect.url().to_owned());
-    let own = own_of_endpoint(reader, fields, dialect, is_left_out);
+    let own = own_of_endpoint(reader, keys, dialect, is_left_out);
     Some(Endpoint { dialect, model: model?, url, key, context, ..own })
 }
 
 /// The keys of an endpoint for what differs from its protocol, and the way to it.
-fn own_of_endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect, is_left_out: bool) -> Endpoint {
+fn own_of_endpoint(reader: &mut Reader, keys: &BackendKeys<'_>, dialect: Dialect, is_left_out: bool) -> Endpoint {
     let mut own = Endpoint::new(dialect, "");
-    let [headers, query, body, omit, rename] =
-        ["headers", "query", "body", "omit", "rename"].map(|key| fields.take(key));
-    if let Some(node) = headers {
+    if let Some(node) = keys.headers.node {
         let entries = entries(reader, node, Shape::Headers).into_iter();
         own.headers = entries.filter_map(|(key, node)| header(reader, key, node, is_left_out)).collect();
     }
-    if let Some(node) = query {
+    if let Some(node) = keys.query.node {
         own.query = texts(reader, node, Shape::Query).into_iter().map(|(key, text)| (key.text.clone(), text)).collect();
     }
-    if let Some(node) = body {
+    if let Some(node) = keys.body.node {
         let entries = entries(reader, node, Shape::Body).into_iter();
         let entries = entries.filter(|(key, _)| is_operators(reader, &key.text, key.span));
         let entries: Vec<_> = entries.collect();
-        own.body = entries.into_iter().map(|(key, node)| (key.text.clone(), json(reader, node))).collect();
+        own.body = entries.into_iter().map(|(key, node)| (key.text.clone(), plain(reader, node))).collect();
     }
-    for node in omit.and_then(|node| reader.list(node)).unwrap_or_default() {
+    for node in keys.omit.read(reader).unwrap_or_default() {
         let Some(name) = reader.text(node) else { continue };
         own.omit.extend(is_operators(reader, name, node.span).then(|| name.to_owned()));
     }
-    if let Some(node) = rename {
+    if let Some(node) = keys.rename.node {
         renamed(reader, node, &mut own);
     }
-    own.stream = fields.take("stream").and_then(|node| reader.flag(node)).unwrap_or(true);
-    own.proxy = fields.take("proxy").and_then(|node| {
+    own.stream = keys.stream.read(reader).unwrap_or(true);
+    own.proxy = keys.proxy.node.and_then(|node| {
         let url = reader.text_such(node, "a URL, such as http://127.0.0.1:3128")?.to_owned();
         if let Err(problem) = judge_proxy(&url) {
             reader.report(Mistake::Proxy { problem }, node.span);
         }
         Some(url)
     });
-    own.ca_file = fields.take("ca_file").and_then(|node| {
+    own.ca_file = keys.ca_file.node.and_then(|node| {
         let written = reader.text(node)?;
         let file = reader.directory.join(written);
         if let Err(why) = judge_certificates(&file) {
@@ -326,13 +466,14 @@ fn header(reader: &mut Reader, key: &Key, node: &Node, is_left_out: bool) -> Opt
 
 /// The variable or the file with the secret value of a header.
 fn secret(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySource> {
-    let mut fields = reader.fields(node, Shape::Secret)?;
-    let source = match fields.take("file") {
+    let keys = SecretKeys::open(reader, node)?;
+    match keys.file.node {
         Some(node) => key_file(reader, node, is_left_out),
-        None => fields.require("env", "a secret", reader).and_then(|node| key_env(reader, node, is_left_out)),
-    };
-    reader.finish(fields);
-    source
+        None => keys
+            .own
+            .require(reader, keys.env.node, "env", "a secret")
+            .and_then(|node| key_env(reader, node, is_left_out)),
+    }
 }
 
 /// Reports a field that the program sets itself.
@@ -345,7 +486,7 @@ fn is_operators(reader: &mut Reader, field: &str, span: Span) -> bool {
 }
 
 /// A value as JSON: what looks like a number or a truth value is one, unless it stands in quotes.
-fn json(reader: &Reader, node: &Node) -> Json {
+fn plain(reader: &Reader, node: &Node) -> Json {
     match &node.value {
         Value::Nothing => Json::Null,
         Value::Scalar(text) => {
@@ -354,17 +495,16 @@ fn json(reader: &Reader, node: &Node) -> Json {
             let typed = typed.filter(|_| !reader.file.is_quoted(node.span));
             typed.unwrap_or_else(|| Json::String(text.clone()))
         }
-        Value::List(items) => items.iter().map(|item| json(reader, item)).collect(),
-        Value::Map(map) => map.iter().map(|(key, node)| (key.text.clone(), json(reader, node))).collect(),
+        Value::List(items) => items.iter().map(|item| plain(reader, item)).collect(),
+        Value::Map(map) => map.iter().map(|(key, node)| (key.text.clone(), plain(reader, node))).collect(),
     }
 }
 
 /// A bound of tokens that a key sets, if it is a number: the reader of the key reports it otherwise.
-fn bound(fields: &Fields<'_>, key: &'static str) -> Option<(&'static str, At<u32>)> {
-    let node = fields.look(key)?;
-    let Value::Scalar(text) = &node.value else { return None };
+fn bound<T>(key: Field<'_, T>) -> Option<(&'static str, At<u32>)> {
+    let Value::Scalar(text) = &key.node?.value else { return None };
     let most = units::saturating(text).and_then(|most| u32::try_from(most).ok())?;
-    Some((key, At { value: most, span: node.span }))
+    Some((key.name, At { value: most, span: key.span()? }))
 }
 
 fn key_env(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySource> {
@@ -402,44 +542,33 @@ fn key_file(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySo
 
 /// The price, and whether it has one of requests and one of answers.
 fn price(reader: &mut Reader, node: &Node) -> Option<(Price, bool)> {
-    let mut fields = reader.fields(node, Shape::Price)?;
-    let [input, output, cached, written] = ["input", "output", "cached", "written"].map(|key| (key, fields.take(key)));
-    reader.finish(fields);
-    let mut read = |(key, node): (_, Option<&Node>)| node.and_then(|node| decimal(reader, key, node, MAX_PRICE));
-    let is_priced = input.1.is_some() && output.1.is_some();
-    let (input, output) = (read(input).unwrap_or_default(), read(output).unwrap_or_default());
-    Some((Price { input, output, cached: read(cached), written: read(written) }, is_priced))
+    let PriceKeys { input, output, cached, written, .. } = PriceKeys::open(reader, node)?;
+    let is_priced = input.node.is_some() && output.node.is_some();
+    let [input, output, cached, written] = [input, output, cached, written].map(|key| key.read(reader));
+    Some((Price { input: input.unwrap_or_default(), output: output.unwrap_or_default(), cached, written }, is_priced))
 }
 
 /// Reads `model:`.
 pub(super) fn model(reader: &mut Reader, node: &Node) -> Option<Model> {
     built(reader, "model", node.span);
-    let mut fields = reader.fields(node, Shape::Model)?;
+    let keys = ModelKeys::open(reader, node)?;
     let mut settings = ModelSettings::default();
-    if let Some(text) = fields.take("instructions").and_then(|node| instructions(reader, node)) {
+    if let Some(text) = keys.instructions.node.and_then(|node| instructions(reader, node)) {
         settings.instructions = text;
     }
-    settings.temperature = fields.take("temperature").and_then(|node| decimal(reader, "temperature", node, 2));
-    if let Some(most) = number(reader, &mut fields, "max_tokens", 1, 10_000_000) {
-        settings.max_tokens = most;
-    }
-    if let Some(tries) = number(reader, &mut fields, "tries", 1, 100) {
-        settings.tries = tries;
-    }
-    let of_summary = ["summary_backend", "summary_tokens"].into_iter();
-    let of_summary = of_summary.filter_map(|key| Some(At { value: key, span: fields.look(key)?.span })).next();
+    settings.temperature = keys.temperature.read(reader);
+    keys.max_tokens.set(reader, &mut settings.max_tokens);
+    keys.tries.set(reader, &mut settings.tries);
+    let of_summary = keys.summary_backend.place().or(keys.summary_tokens.place());
+    let of_summary = of_summary.map(|(key, span)| At { value: key, span });
     let mut summary = SummarySettings::default();
-    if let Some(most) = number(reader, &mut fields, "summary_tokens", 64, 100_000) {
-        summary.max_tokens = most;
-    }
-    let summary_backend = fields.take("summary_backend").and_then(|node| reader.name(node));
+    keys.summary_tokens.set(reader, &mut summary.max_tokens);
+    let summary_backend = keys.summary_backend.read(reader);
     summary.backend = summary_backend.as_ref().map(|backend| backend.value.clone());
     settings.summary = Some(summary);
-    let backend = fields.take("backend").and_then(|node| reader.name(node));
+    let backend = keys.backend.read(reader);
     settings.backend = backend.as_ref().map(|backend| backend.value.clone());
-    let place = fields.span;
-    reader.finish(fields);
-    Some(Model { settings, backend, summary_backend, of_summary, place })
+    Some(Model { settings, backend, summary_backend, of_summary, place: keys.own.span })
 }
 
 /// A file beside the organism's, where its name is all that is written; else the text itself.
@@ -517,17 +646,16 @@ fn rules(reader: &mut Reader, root: &Node) -> Option<Vec<Rule>> {
 }
 
 fn rule(reader: &mut Reader, node: &Node) -> Option<Rule> {
-    let mut fields = reader.fields(node, Shape::Rule)?;
-    let listener = fields.take("listener").and_then(|node| reader.name(node)).map(|name| name.value);
-    let when = fields.take("when").map_or_else(Vec::new, |node| match &node.value {
+    let keys = RuleKeys::open(reader, node)?;
+    let listener = keys.listener.read(reader).map(|name| name.value);
+    let when = keys.when.node.map_or_else(Vec::new, |node| match &node.value {
         Value::List(items) => items.iter().filter_map(|item| reader.text(item)).map(str::to_owned).collect(),
         _ => reader.text(node).map(str::to_owned).into_iter().collect(),
     });
-    let answer = fields.require("answer", "a rule", reader).and_then(|node| reader.text(node)).map(str::to_owned);
-    let cut = fields.take("cut").and_then(|node| reader.flag(node)).unwrap_or_default();
-    let after = fields.take("after").and_then(|node| reader.duration(node)).unwrap_or(Duration::ZERO);
-    let summary = fields.take("summary").and_then(|node| reader.flag(node)).unwrap_or_default();
-    reader.finish(fields);
+    let answer = keys.answer.read(reader).map(str::to_owned);
+    let cut = keys.cut.read(reader).unwrap_or_default();
+    let after = keys.after.read(reader).unwrap_or(Duration::ZERO);
+    let summary = keys.summary.read(reader).unwrap_or_default();
     Some(Rule { listener, when, answer: answer?, cut, after, summary })
 }
 
@@ -594,26 +722,6 @@ fn priced(reader: &mut Reader, organism: &Organism) {
         };
         if organism.listeners.iter().any(|listener| may_answer(&listener.kind)) {
             reader.report(Mistake::NoPrice { backend: name.value.clone() }, name.span);
-        }
-    }
-}
-
-fn number(reader: &mut Reader, fields: &mut Fields<'_>, key: &'static str, min: u64, max: u64) -> Option<u32> {
-    fields.take(key).and_then(|node| reader.number(key, node, min, max)).map(|number| number as u32)
-}
-
-/// Reads a decimal number with at most six digits behind the point.
-pub(super) fn decimal(reader: &mut Reader, key: &'static str, node: &Node, max: u64) -> Option<Millionths> {
-    let text = reader.text_such(node, "a number, such as 0.25")?;
-    match Millionths::saturating(text) {
-        Ok(number) if number.0 <= max * Millionths::ONE.0 => Some(number),
-        Ok(_) => {
-            reader.report(Mistake::Bounds { key, min: 0, max }, node.span);
-            None
-        }
-        Err(error) => {
-            reader.report(Mistake::Decimal { text: text.to_owned(), help: error.to_string() }, node.span);
-            None
         }
     }
 }

@@ -27,6 +27,7 @@ mod document;
 mod finding;
 mod gateway;
 mod help;
+mod keys;
 mod launch;
 mod limits;
 mod listener;

@@ -5,6 +5,7 @@ use systole_core::vocab::Span;
 use systole_xml::schema::PayloadSchema;
 
 use super::document::Node;
+use super::keys::Word;
 use super::listener::Listener;
 #[cfg(feature = "compat-molecule")]
 use super::listener::Written;
@@ -28,7 +29,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> bool {
 
 /// Reads the format of pushes.
 pub(super) fn format(reader: &mut Reader, node: &Node) -> Option<Format> {
-    let format = reader.choice(node, &[("envelope", Format::Envelope), ("molecule", Format::Molecule)])?;
+    let format = reader.choice(node, Format::WORDS)?;
     if format == Format::Molecule {
         built(reader, "format", node);
     }

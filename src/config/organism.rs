@@ -5,14 +5,17 @@ use std::time::Duration;
 use systole_core::core::{Access, ClientContract, MetaFlags, Scheduling};
 use systole_core::vocab::{Budget, Limits, Name, QName};
 
+use super::budget::{self, BudgetKeys};
 use super::correction::{Items, Shape};
 use super::document::Node;
-use super::gateway;
-use super::listener::{self, Listener};
-use super::llm::{self, Llm};
-use super::reader::{At, Fields, Reader};
+use super::gateway::{self, GatewayKeys};
+use super::keys::{Call, Flag, List, Named, Namespaces, NonEmpty, OneOf, Size, Text, Time, Word, mapping};
+use super::limits::{self, LimitKeys};
+use super::listener::{self, Listener, ListenerKeys};
+use super::llm::{self, Llm, LlmKeys};
+use super::reader::{At, Reader};
 use super::short_form::{self, Called, Prefixes};
-use super::{Mistake, budget, limits, molecule};
+use super::{Mistake, molecule};
 use crate::journal::{Durability, Retention};
 use crate::settings::GatewaySettings;
 
@@ -54,23 +57,125 @@ impl Speaker {
     }
 }
 
+mapping! {
+    /// An organism of systole; `systole reference` prints all keys with their defaults.
+    RootKeys: Root {
+        /// The organism.
+        organism: OrganismKeys<'static>, of "the file";
+        /// Prefixes of payload names: with `calc`, `calc:add` is `add` in its namespace.
+        prefixes: Namespaces;
+        /// Order of dispatch.
+        scheduling: OneOf<Scheduling> = "breadth-first";
+        /// Bounds, each with a fault that names it.
+        limits: LimitKeys<'static>;
+        /// The most that each conversation may use (docs/budgets.md).
+        budget: BudgetKeys<'static>;
+        /// Parties that may make each kind of request to the core.
+        meta: MetaKeys<'static>;
+        /// Event that the organism survives: none, `kill -9`, or the loss of power (docs/journal.md).
+        durability: OneOf<Option<Durability>> = "off";
+        /// File of a durable organism.
+        journal: Text = "systole.journal";
+        /// Bounds on ended work in the journal.
+        retention: RetentionKeys<'static>;
+        /// Time for work in flight when the organism ends in order; with a gateway 5s by default.
+        drain: Time<0> = "60s";
+        /// Entrance over HTTP (docs/gateway.md); needs `durability: process` or `power`.
+        gateway: GatewayKeys<'static>;
+        /// Backends of models (docs/model.md).
+        llm: LlmKeys<'static>;
+        /// Clients, which send messages from outside.
+        clients: List<ClientKeys<'static>>;
+        /// Listeners, which accept messages.
+        listeners: NonEmpty<ListenerKeys<'static>>, of "the file";
+    }
+}
+
+mapping! {
+    /// The organism.
+    OrganismKeys: Organism {
+        /// Name of the organism.
+        name: Text, of "an organism";
+    }
+}
+
+mapping! {
+    /// Bounds on ended work in the journal.
+    RetentionKeys: Retention {
+        /// Time that ended work is kept.
+        age: Time<0> = "168h";
+        /// Bytes of ended work that are kept, and of what each client of the gateway is promised.
+        bytes: Size<1, { u64::MAX }> = "1GiB";
+    }
+}
+
+mapping! {
+    /// Parties that may make each kind of request to the core.
+    MetaKeys: Meta {
+        /// Requests for the payloads that the sender may call.
+        list_capabilities: OneOf<Access> = "peers";
+        /// Requests for a schema.
+        request_schema: OneOf<Access> = "peers";
+        /// Requests for an example.
+        request_example: OneOf<Access> = "peers";
+        /// Requests for a prompt.
+        request_prompt: OneOf<Access> = "peers";
+        /// Requests for a thread of the sender's own.
+        spawn_thread: OneOf<Access> = "peers";
+        /// Requests to clear the context of the sender's thread.
+        clear_context: OneOf<Access> = "peers";
+        /// True if clients of the gateway may make requests to the core.
+        remote: Flag = false;
+    }
+}
+
+mapping! {
+    /// A client, which sends messages from outside.
+    ClientKeys: Client {
+        /// Name; `systole run` speaks as `cli`.
+        name: Named, of "a client";
+        /// Payloads that it may send; a listener stands for all that it accepts.
+        calls: List<Call> = [];
+        /// True if the client is an administrator.
+        admin: Flag = false;
+        /// The most that each conversation of the client may use, if less than the organism's.
+        budget: BudgetKeys<'static>;
+        /// Remote listener whose mailbox rides on the client's responses (docs/notices.md).
+        mailbox: Named;
+    }
+}
+
+impl Word for Scheduling {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("breadth-first", Self::BreadthFirst), ("depth-first", Self::DepthFirst)];
+}
+
+impl Word for Access {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("none", Self::None), ("peers", Self::Peers), ("authenticated", Self::Authenticated), ("admin", Self::Admin)];
+}
+
+impl Word for Option<Durability> {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("off", None), ("process", Some(Durability::Process)), ("power", Some(Durability::Power))];
+}
+
 pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
-    let mut fields = reader.fields(root, Shape::Root)?;
-    let name = fields.require("organism", "the file", reader).and_then(|node| organism(reader, node));
-    reader.prefixes = fields.take("prefixes").map(|node| Prefixes::read(reader, node)).unwrap_or_default();
-    let scheduling = [("breadth-first", Scheduling::BreadthFirst), ("depth-first", Scheduling::DepthFirst)];
-    let scheduling = fields.take("scheduling").and_then(|node| reader.choice(node, &scheduling)).unwrap_or_default();
-    let limits = fields.take("limits").map(|node| limits::read(reader, node)).unwrap_or_default();
-    let budget = budget::take(reader, &mut fields);
-    let meta = fields.take("meta").map(|node| meta(reader, node)).unwrap_or_default();
-    let journal = journal(reader, &mut fields);
-    let drain = fields.take("drain").and_then(|node| reader.duration_from(Duration::ZERO, node));
-    let gateway = fields.take("gateway").and_then(|node| gateway::read(reader, node));
-    let llm = fields.take("llm").and_then(|node| llm::read(reader, node));
+    let keys = RootKeys::open(reader, root)?;
+    let name = keys.organism.node.and_then(|node| organism(reader, node));
+    reader.prefixes = keys.prefixes.node.map(|node| Prefixes::read(reader, node)).unwrap_or_default();
+    let scheduling = keys.scheduling.read(reader).unwrap_or_default();
+    let limits = keys.limits.node.map(|node| limits::read(reader, node)).unwrap_or_default();
+    let budget = budget::read(reader, keys.budget);
+    let meta = keys.meta.node.map(|node| meta(reader, node)).unwrap_or_default();
+    let journal = journal(reader, &keys);
+    let drain = keys.drain.read(reader);
+    let gateway = keys.gateway.node.and_then(|node| gateway::read(reader, node));
+    let llm = keys.llm.node.and_then(|node| llm::read(reader, node));
     let entries = Items::Maps { shape: Shape::Client, lead: "name" };
-    let clients = fields.take("clients").and_then(|node| reader.items(node, entries)).unwrap_or_default();
+    let clients = keys.clients.node.and_then(|node| reader.items(node, entries)).unwrap_or_default();
     let mut clients: Vec<_> = clients.iter().filter_map(|node| speaker(reader, node)).collect();
-    let node = fields.require("listeners", "the file", reader);
+    let node = keys.listeners.node;
     let entries = node.and_then(|node| reader.items(node, Items::Maps { shape: Shape::Listener, lead: "name" }));
     if let (Some([]), Some(node)) = (entries, node) {
         reader.report(Mistake::NoListener, node.span);
@@ -82,7 +187,6 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
         clients.extend(molecule::voices(reader, &listeners));
     }
     let complete = entries.is_some_and(|entries| entries.len() == listeners.len());
-    reader.finish(fields);
     let name = name.unwrap_or_default();
     Some(Organism {
         name,
@@ -108,74 +212,47 @@ pub(super) struct JournalKeys {
     pub(super) retention: Retention,
 }
 
-fn journal(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<JournalKeys> {
-    let levels = [("off", None), ("process", Some(Durability::Process)), ("power", Some(Durability::Power))];
-    let level = fields.take("durability");
-    let durability = level.and_then(|node| reader.choice(node, &levels)).flatten();
-    let file = fields.take("journal").and_then(|node| Some((reader.text(node)?, node.span)));
-    let (file, span) = file.unwrap_or(("systole.journal", level.map_or(fields.span, |node| node.span)));
+fn journal(reader: &mut Reader, keys: &RootKeys<'_>) -> Option<JournalKeys> {
+    let durability = keys.durability.read(reader).flatten();
+    let file = keys.journal.read(reader).zip(keys.journal.span());
+    let (file, span) = file.unwrap_or(("systole.journal", keys.durability.span().unwrap_or(keys.own.span)));
     let file = At { value: file.to_owned(), span };
     let mut retention = Retention::default();
-    if let Some(node) = fields.take("retention")
-        && let Some(mut kept) = reader.fields(node, Shape::Retention)
-    {
-        if let Some(age) = kept.take("age").and_then(|node| reader.duration_from(Duration::ZERO, node)) {
-            retention.age = age;
-        }
-        if let Some(bytes) = kept.take("bytes").and_then(|node| reader.size("bytes", node, 1, u64::MAX)) {
-            retention.bytes = bytes;
-        }
-        reader.finish(kept);
+    if let Some(kept) = keys.retention.node.and_then(|node| RetentionKeys::open(reader, node)) {
+        kept.age.set(reader, &mut retention.age);
+        kept.bytes.set(reader, &mut retention.bytes);
     }
     Some(JournalKeys { durability: durability?, file, retention })
 }
 
 fn organism(reader: &mut Reader, node: &Node) -> Option<String> {
-    let mut fields = reader.fields(node, Shape::Organism)?;
-    let name = fields.require("name", "an organism", reader).and_then(|node| {
-        let name = reader.text(node)?;
-        if name.trim().is_empty() {
-            reader.report(Mistake::Name(systole_core::vocab::NameError::Empty), node.span);
-        }
-        Some(name.to_owned())
-    });
-    reader.finish(fields);
-    name
+    let key = OrganismKeys::open(reader, node)?.name;
+    let name = key.read(reader)?;
+    if let Some(span) = key.span().filter(|_| name.trim().is_empty()) {
+        reader.report(Mistake::Name(systole_core::vocab::NameError::Empty), span);
+    }
+    Some(name.to_owned())
 }
 
 fn meta(reader: &mut Reader, node: &Node) -> MetaFlags {
-    const ACCESS: [(&str, Access); 4] = [
-        ("none", Access::None),
-        ("peers", Access::Peers),
-        ("authenticated", Access::Authenticated),
-        ("admin", Access::Admin),
-    ];
     let mut flags = MetaFlags::default();
-    let Some(mut fields) = reader.fields(node, Shape::Meta) else { return flags };
-    for (key, flag) in [
-        ("list_capabilities", &mut flags.list_capabilities),
-        ("request_schema", &mut flags.request_schema),
-        ("request_example", &mut flags.request_example),
-        ("request_prompt", &mut flags.request_prompt),
-        ("spawn_thread", &mut flags.spawn_thread),
-        ("clear_context", &mut flags.clear_context),
-    ] {
-        if let Some(access) = fields.take(key).and_then(|node| reader.choice(node, &ACCESS)) {
-            *flag = access;
-        }
-    }
-    flags.remote = fields.take("remote").and_then(|node| reader.flag(node)).unwrap_or_default();
-    reader.finish(fields);
+    let Some(keys) = MetaKeys::open(reader, node) else { return flags };
+    keys.list_capabilities.set(reader, &mut flags.list_capabilities);
+    keys.request_schema.set(reader, &mut flags.request_schema);
+    keys.request_example.set(reader, &mut flags.request_example);
+    keys.request_prompt.set(reader, &mut flags.request_prompt);
+    keys.spawn_thread.set(reader, &mut flags.spawn_thread);
+    keys.clear_context.set(reader, &mut flags.clear_context);
+    keys.remote.set(reader, &mut flags.remote);
     flags
 }
 
 fn speaker(reader: &mut Reader, node: &Node) -> Option<Speaker> {
-    let mut fields = reader.fields(node, Shape::Client)?;
-    let name = fields.require("name", "a client", reader).and_then(|node| reader.name(node));
-    let called = fields.take("calls").and_then(|node| reader.called(node)).unwrap_or_default();
-    let admin = fields.take("admin").and_then(|node| reader.flag(node)).unwrap_or_default();
-    let budget = budget::take(reader, &mut fields);
-    let mailbox = fields.take("mailbox").and_then(|node| reader.name(node));
-    reader.finish(fields);
+    let keys = ClientKeys::open(reader, node)?;
+    let name = keys.name.read(reader);
+    let called = keys.calls.read(reader).unwrap_or_default();
+    let admin = keys.admin.read(reader).unwrap_or_default();
+    let budget = budget::read(reader, keys.budget);
+    let mailbox = keys.mailbox.read(reader);
     Some(Speaker { name: name?, called, calls: Vec::new(), admin, budget, mailbox })
 }

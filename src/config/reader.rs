@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole_core::vocab::{Name, QName, Span, near};
+use systole_core::vocab::{Millionths, Name, QName, Span, near};
 
 use super::correction::{self, Items, Shape};
 use super::document::{Key, Node, Value};
@@ -211,12 +211,17 @@ impl Reader {
         self.bounded(key, (node, "a size, such as 4MiB"), min, max, |text| read(text).map(|size| size as u64))
     }
 
-    /// A duration that is not zero.
-    pub(super) fn duration(&mut self, node: &Node) -> Option<Duration> {
-        self.duration_from(Duration::from_millis(1), node)
+    /// Reads a decimal number with at most six digits behind the point.
+    pub(super) fn decimal(&mut self, key: &'static str, node: &Node, max: u64) -> Option<Millionths> {
+        let read = |text: &str| match Millionths::saturating(text) {
+            Ok(number) if number.0 <= max * Millionths::ONE.0 => Ok(number),
+            Ok(_) => Err(Mistake::Bounds { key, min: 0, max }),
+            Err(error) => Err(Mistake::Decimal { text: text.to_owned(), help: error.to_string() }),
+        };
+        self.parsed(node, "a number, such as 0.25", read).map(|at| at.value)
     }
 
-    pub(super) fn duration_from(&mut self, least: Duration, node: &Node) -> Option<Duration> {
+    pub(super) fn duration(&mut self, least: Duration, node: &Node) -> Option<Duration> {
         self.parsed(node, "a duration, such as 30s", |text| units::duration(text, least)).map(|at| at.value)
     }
 
@@ -263,19 +268,8 @@ impl<'n> Fields<'n> {
         Some(&self.entries.remove(at).1)
     }
 
-    /// The value of a key that is still to be taken, if the key is there.
-    pub(super) fn look(&self, key: &'static str) -> Option<&'n Node> {
-        self.entries.iter().find(|(entry, _)| entry.text == key).map(|(_, node)| node)
-    }
-
-    /// The value of a key that has to be there.
-    pub(super) fn require(&mut self, key: &'static str, owner: &'static str, reader: &mut Reader) -> Option<&'n Node> {
-        let node = self.take(key);
-        // `finish` reports a misspelt key.
-        let is_misspelt = self.entries.iter().any(|(entry, _)| near::nearest(&entry.text, [key]).is_some());
-        if node.is_none() && !is_misspelt {
-            reader.report(Mistake::MissingKey { owner, key }, self.span);
-        }
-        node
+    /// The keys that no one has taken.
+    pub(super) fn left(&self) -> impl Iterator<Item = &'n str> {
+        self.entries.iter().map(|(key, _)| key.text.as_str())
     }
 }

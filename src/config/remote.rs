@@ -2,55 +2,76 @@
 
 use std::path::PathBuf;
 
-use super::correction::Shape;
 use super::document::Node;
+use super::keys::{Flag, OneOf, Text, Texts, Word, mapping};
 use super::mistake::Mistake;
 use super::molecule;
-use super::reader::{Fields, Reader};
-use crate::settings::{Mode, Push, REPORTED, read_secret};
+use super::reader::Reader;
+use crate::settings::{Format, Mode, Push, REPORTED, read_secret};
 
 /// The form of a URL that messages are pushed to, in remedies.
 const URL: &str = "a URL, such as https://agent.example/inbox";
 
+mapping! {
+    /// An agent elsewhere.
+    RemoteKeys: Remote {
+        /// Way of its messages: the agent polls, it reads a stream, or the gateway pushes to its URL.
+        mode: OneOf<Way>, of "a remote listener";
+        /// True if the URL may be an address of a private network; of `push`.
+        allow_private: Flag = false;
+        /// File of the secret that signs pushes.
+        secret: Text;
+        /// Format of pushes.
+        format: OneOf<Format> = "envelope";
+        /// URL of pushes; `reported`: the agent registers it.
+        url: Text;
+        /// URLs that the agent may register.
+        allowed: Texts;
+    }
+}
+
 #[derive(Clone, Copy)]
-enum Way {
+pub(super) enum Way {
     Poll,
     Stream,
     Push,
 }
 
-/// Reads the value of `remote:`.
-pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mode> {
-    let mut fields = reader.fields(node, Shape::Remote)?;
-    let ways = [("poll", Way::Poll), ("stream", Way::Stream), ("push", Way::Push)];
-    let way = fields.require("mode", "a remote listener", reader).and_then(|node| reader.choice(node, &ways));
-    let mode = match way {
-        Some(Way::Push) => push(reader, &mut fields).map(Mode::Push),
-        Some(Way::Poll) => Some(Mode::Poll),
-        Some(Way::Stream) => Some(Mode::Stream),
-        None => None,
-    };
-    for key in ["url", "allowed", "format", "secret", "allow_private"] {
-        if let Some(node) = fields.take(key).filter(|_| way.is_some()) {
-            reader.report(Mistake::Pointless { key, kind: "remote and not pushed to" }, node.span);
-        }
-    }
-    reader.finish(fields);
-    mode
+impl Word for Way {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("poll", Self::Poll), ("stream", Self::Stream), ("push", Self::Push)];
 }
 
-fn push(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<Push> {
-    let allow_private = fields.take("allow_private").and_then(|node| reader.flag(node)).unwrap_or_default();
-    let secret = fields.take("secret").and_then(|node| secret(reader, node));
-    let format = fields.take("format").and_then(|node| molecule::format(reader, node)).unwrap_or_default();
-    let node = fields.require("url", "a listener that is pushed to", reader)?;
-    let is_reported = reader.text_such(node, URL)? == REPORTED;
-    let allowed = if is_reported {
-        fields.require("allowed", "a listener that reports its URL", reader)
-    } else {
-        fields.take("allowed")
+impl Word for Format {
+    const WORDS: &'static [(&'static str, Self)] = &[("envelope", Self::Envelope), ("molecule", Self::Molecule)];
+}
+
+/// Reads the value of `remote:`.
+pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mode> {
+    let keys = RemoteKeys::open(reader, node)?;
+    let mode = match keys.mode.read(reader)? {
+        Way::Push => return push(reader, &keys).map(Mode::Push),
+        Way::Poll => Mode::Poll,
+        Way::Stream => Mode::Stream,
     };
-    let allowed = allowed.and_then(|node| reader.list(node));
+    let of_push =
+        [keys.url.place(), keys.allowed.place(), keys.format.place(), keys.secret.place(), keys.allow_private.place()];
+    for (key, span) in of_push.into_iter().flatten() {
+        reader.report(Mistake::Pointless { key, kind: "remote and not pushed to" }, span);
+    }
+    Some(mode)
+}
+
+fn push(reader: &mut Reader, keys: &RemoteKeys<'_>) -> Option<Push> {
+    let allow_private = keys.allow_private.read(reader).unwrap_or_default();
+    let secret = keys.secret.node.and_then(|node| secret(reader, node));
+    let format = keys.format.node.and_then(|node| molecule::format(reader, node)).unwrap_or_default();
+    let node = keys.own.require(reader, keys.url.node, "url", "a listener that is pushed to")?;
+    let is_reported = reader.text_such(node, URL)? == REPORTED;
+    if is_reported {
+        keys.own.require(reader, keys.allowed.node, "allowed", "a listener that reports its URL");
+    }
+    let allowed = keys.allowed.read(reader);
     let allowed = allowed.map(|list| list.iter().filter_map(|node| url(reader, node, allow_private)).collect());
     if is_reported && allowed.is_none() {
         return None;

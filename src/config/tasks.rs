@@ -4,10 +4,11 @@ use systole_core::core::{Contract, Routing};
 use systole_core::inbox::{Absent, InboxPrincipal, Jobs};
 use systole_core::vocab::Name;
 
-use super::correction::Shape;
 use super::document::Node;
+use super::keys::{Flag, Key, Named, OneOf, Word, mapping};
+use super::listener::ListenerKeys;
 use super::mistake::Mistake;
-use super::reader::{At, Fields, Reader};
+use super::reader::{At, Reader};
 use crate::jobs::{Job, JobRegistry};
 use crate::runtime::OrganismBuilder;
 
@@ -78,54 +79,78 @@ impl TasksSpec {
     }
 }
 
+mapping! {
+    /// An inbox of tasks.
+    JobKeys: Job {
+        /// Listener or client that takes the tasks on.
+        owner: Named, of "a job";
+        /// True if the results of detached tasks are sent to their submitters.
+        results: Flag = false;
+        /// True if the events of watched tasks are sent.
+        events: Flag = false;
+        /// True if the questions of owners are sent.
+        questions: Flag = false;
+    }
+}
+
+mapping! {
+    /// A registry of jobs.
+    RegistryKeys: Jobs {
+        /// Treatment of tasks for jobs that are not registered: they wait, or are refused.
+        absent: OneOf<Absent> = "keep";
+        /// True if the results of detached tasks are sent to their submitters.
+        results: Flag = false;
+        /// True if the events of watched tasks are sent.
+        events: Flag = false;
+        /// True if the questions of owners are sent.
+        questions: Flag = false;
+    }
+}
+
+impl Word for Absent {
+    const WORDS: &'static [(&'static str, Self)] = &[("keep", Self::Keep), ("refuse", Self::Refuse)];
+}
+
 /// Reads the value of `job:`, and its owner, with the place.
 pub(super) fn job(reader: &mut Reader, node: &Node) -> Option<(TasksSpec, Option<At<Name>>)> {
-    let mut fields = reader.fields(node, Shape::Job)?;
-    let owner = fields.require("owner", "a job", reader).and_then(|node| reader.name(node));
-    let sends = sends(reader, &mut fields);
-    reader.finish(fields);
+    let keys = JobKeys::open(reader, node)?;
+    let owner = keys.owner.read(reader);
+    let sends = sends(reader, [keys.results, keys.events, keys.questions]);
     owner.map(|owner| (sends(TasksOf::Owner(owner.value.clone())), Some(owner)))
 }
 
 /// Reads the value of `jobs:`.
 pub(super) fn jobs(reader: &mut Reader, node: &Node) -> Option<(TasksSpec, Option<At<Name>>)> {
-    const ABSENT: [(&str, Absent); 2] = [("keep", Absent::Keep), ("refuse", Absent::Refuse)];
-    let mut fields = reader.fields(node, Shape::Jobs)?;
-    let absent = fields.take("absent").map_or(Some(Absent::Keep), |node| reader.choice(node, &ABSENT));
-    let sends = sends(reader, &mut fields);
-    reader.finish(fields);
+    let keys = RegistryKeys::open(reader, node)?;
+    let absent = if keys.absent.node.is_some() { keys.absent.read(reader) } else { Some(Absent::Keep) };
+    let sends = sends(reader, [keys.results, keys.events, keys.questions]);
     absent.map(|absent| (sends(TasksOf::Registered(absent)), None))
 }
 
-fn sends(reader: &mut Reader, fields: &mut Fields<'_>) -> impl FnOnce(TasksOf) -> TasksSpec + use<> {
-    let flag = |key| fields.take(key).and_then(|node| reader.flag(node)).unwrap_or_default();
-    let [results, events, questions] = ["results", "events", "questions"].map(flag);
+fn sends(reader: &mut Reader, keys: [Key<'_, Flag>; 3]) -> impl FnOnce(TasksOf) -> TasksSpec + use<> {
+    let [results, events, questions] = keys.map(|key| key.read(reader).unwrap_or_default());
     move |of| TasksSpec { of, results, events, questions }
 }
 
 /// Routing of payloads that name no listener to one with tasks, by default.
 pub(super) const ROUTING: Routing = Routing::Addressed;
 
-/// Keys whose values the kind of the listener determines.
-const OWN: [&str; 11] = [
-    "budget",
-    "schemas",
-    "accepts",
-    "replies",
-    "calls",
-    "returns",
-    "accepts_faults",
-    "context",
-    "silence",
-    "timeout",
-    "concurrency",
-];
-
-/// Refuses the keys that are the same for every listener with tasks.
-pub(super) fn refuse_own(reader: &mut Reader, fields: &mut Fields<'_>) {
-    for key in OWN {
-        if let Some(node) = fields.take(key) {
-            reader.report(Mistake::Pointless { key, kind: "a job" }, node.span);
-        }
+/// Refuses the keys whose values the kind of a listener with tasks determines: they are the same for each.
+pub(super) fn refuse_own(reader: &mut Reader, keys: &mut ListenerKeys<'_>) {
+    let own = [
+        keys.budget.leave_out(),
+        keys.schemas.leave_out(),
+        keys.accepts.leave_out(),
+        keys.replies.leave_out(),
+        keys.calls.leave_out(),
+        keys.returns.leave_out(),
+        keys.accepts_faults.leave_out(),
+        keys.context.leave_out(),
+        keys.silence.leave_out(),
+        keys.timeout.leave_out(),
+        keys.concurrency.leave_out(),
+    ];
+    for (key, span) in own.into_iter().flatten() {
+        reader.report(Mistake::Pointless { key, kind: "a job" }, span);
     }
 }

@@ -1,18 +1,24 @@
 //! `tls:` of a gateway: the files of its certificate and its key.
 
-use super::correction::Shape;
 use super::document::Node;
+use super::keys::{Text, mapping};
 use super::reader::{At, Reader};
 use crate::settings::Tls;
 
+mapping! {
+    /// Files of a certificate and its key.
+    TlsKeys: Tls {
+        /// File of the certificate, relative to this file.
+        cert: Text, of "tls";
+        /// File of its private key.
+        key: Text, of "tls";
+    }
+}
+
 /// Reads the value of `tls:`, and the files.
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Tls> {
-    let mut fields = reader.fields(node, Shape::Tls)?;
-    let [cert, key] = ["cert", "key"].map(|file| {
-        let node = fields.require(file, "tls", reader)?;
-        Some(At { value: reader.text(node)?, span: node.span })
-    });
-    reader.finish(fields);
+    let keys = TlsKeys::open(reader, node)?;
+    let [cert, key] = [keys.cert, keys.key].map(|file| Some(At { value: file.read(reader)?, span: file.span()? }));
     let (cert, key) = (cert?, key?);
     let tls = Tls { cert: reader.directory.join(cert.value), key: reader.directory.join(key.value) };
     look(reader, &tls, &cert, &key);
