@@ -50,7 +50,8 @@ impl Timer {
 /// The time of the last input or poll, and all timers of a core.
 #[derive(Debug)]
 pub(super) struct Clock {
-    now: Time,
+    /// The time of the present step; only `advance` and `jump` change it.
+    pub now: Time,
     /// The sum of the jumps of the date, in nanoseconds.
     jumped: i64,
     /// Timers for a date.
@@ -63,11 +64,6 @@ pub(super) struct Clock {
 impl Clock {
     pub(super) fn new(now: Time) -> Self {
         Self { now, jumped: 0, dates: BTreeMap::new(), whiles: BTreeMap::new(), sequence: 0 }
-    }
-
-    /// The time of the present step.
-    pub(super) fn now(&self) -> Time {
-        self.now
     }
 
     /// The time of the present step without the jumps of the date: for durations.
@@ -169,7 +165,7 @@ mod tests {
             clock.advance(start.after(second * 10));
             clock.jump(start, to);
             let now = to.after(second * 10);
-            assert_eq!((clock.now(), clock.steady()), (now, start.after(second * 10)));
+            assert_eq!((clock.now, clock.steady()), (now, start.after(second * 10)));
             clock.advance(now.after(second * 19));
             let due = clock.due().map(|(id, _)| id);
             assert_eq!(due, first_is_date.then_some(date));

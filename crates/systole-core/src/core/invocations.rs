@@ -55,7 +55,7 @@ pub(super) struct Invocation {
     left: Option<Duration>,
     /// True while it can't work: its time stands still.
     stalled: bool,
-    /// True while it waits for a party elsewhere.
+    /// True while it waits for a party elsewhere, until it takes a result.
     pub waits_elsewhere: bool,
     /// Groups of calls that are on the entrance queue.
     pub asked: Vec<CallId>,
@@ -304,7 +304,7 @@ impl Invocations {
     pub(super) fn run(&mut self, id: InvocationId, slot: bool, step: &mut StepContext) {
         let Some(invocation) = self.all.get_mut(id) else { return };
         let left = invocation.left.filter(|_| !invocation.stalled);
-        let due = |left| step.clock.now().after(left);
+        let due = |left| step.clock.now.after(left);
         let timer = left.map(due).map(|due| step.clock.set(due, Timer::Handler(id)));
         invocation.phase = Phase::Running { since: step.clock.steady(), timer, slot };
     }
@@ -391,13 +391,6 @@ impl Invocations {
         invocation.ready.push_back((call, result, held));
         self.resumes += 1;
         Some(thread)
-    }
-
-    /// Notes that a handler waits for a party elsewhere, until it takes a result.
-    pub(super) fn waits_elsewhere(&mut self, id: InvocationId) {
-        if let Some(invocation) = self.all.get_mut(id) {
-            invocation.waits_elsewhere = true;
-        }
     }
 
     /// Takes the next result for a handler.

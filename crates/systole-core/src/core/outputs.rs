@@ -31,8 +31,6 @@ pub(super) struct Outputs {
     write_ahead: Option<Box<WriteAhead>>,
     /// States whether operators get events.
     events: bool,
-    /// Time of the present step.
-    now: Time,
     directory: Directory,
     /// The last number that was given, where it is not.
     sequence: Number,
@@ -76,19 +74,7 @@ struct Held {
 impl Outputs {
     /// Outputs of a core.
     pub(super) fn new(durable: bool, events: bool, directory: Directory) -> Self {
-        Self {
-            current: VecDeque::new(),
-            write_ahead: durable.then(Box::default),
-            events,
-            now: Time::default(),
-            directory,
-            sequence: 0,
-        }
-    }
-
-    /// Sets the time of the step.
-    pub(super) fn advance(&mut self, now: Time) {
-        self.now = now;
+        Self { current: VecDeque::new(), write_ahead: durable.then(Box::default), events, directory, sequence: 0 }
     }
 
     /// Adds an output to the step.
@@ -101,18 +87,18 @@ impl Outputs {
         self.emit(Output::Core { to, message });
     }
 
-    /// Adds an event on a thread, made with the time; none once changes stay in memory, since the next start takes everything up.
-    pub(super) fn event(&mut self, event: impl FnOnce(Time) -> Event) {
+    /// Adds an event on a thread; none once changes stay in memory, since the next start takes everything up.
+    pub(super) fn event(&mut self, event: impl FnOnce() -> Event) {
         if self.events && !self.is_sealed() {
-            self.emit(Output::Event(event(self.now)));
+            self.emit(Output::Event(event()));
         }
     }
 
     /// Adds an event at the root of a conversation, which need not be open; none once the journal can't be written, since the
     /// next start takes the conversation up.
-    pub(super) fn root_event(&mut self, root: ThreadId, kind: impl FnOnce() -> EventKind) {
+    pub(super) fn root_event(&mut self, root: ThreadId, at: Time, kind: impl FnOnce() -> EventKind) {
         if self.events && !self.write_ahead.as_ref().is_some_and(|ahead| ahead.broken) {
-            let (path, at) = (ThreadPath::new(Vec::new()), self.now);
+            let path = ThreadPath::new(Vec::new());
             self.emit(Output::Event(Event::new((root, root), path, at, kind())));
         }
     }

@@ -62,7 +62,7 @@ impl Core {
     fn settle(&mut self, key: ThreadKey) {
         let Some(thread) = self.tree.threads.get(key) else { return };
         let continues = thread.extra.as_ref().is_some_and(|extra| !extra.continues.is_empty());
-        let waits = thread.unjudged > 0 || thread.children.open > 0 || thread.mailbox.len() > 0 || continues;
+        let waits = thread.unjudged > 0 || thread.children.open > 0 || thread.mailbox.is_some() || continues;
         if thread.invocation.is_some() || waits {
             return self.make_ready(key);
         }
@@ -71,14 +71,14 @@ impl Core {
             Owner::None if thread.children.first.is_none() => self.close(key),
             Owner::None => {}
             Owner::Client(_) => {
-                let extra = self.tree[key].extra();
+                let extra = self.tree[key].extra.get_or_insert_default();
                 let Some(root) = &mut extra.root else { return };
                 root.conversation.take_if(|conversation| Rc::strong_count(conversation) == 1);
                 if root.left {
                     return self.close(key);
                 }
                 let clock = &mut self.step.clock;
-                let due = clock.now().after(self.setup.blueprint.limits.root_idle);
+                let due = clock.now.after(self.setup.blueprint.limits.root_idle);
                 extra.timer.get_or_insert_with(|| clock.set(due, Timer::Idle(key)));
             }
             Owner::Listener(_) if thread.is_spawned() && thread.reply_to == ReplyTo::None => {}
@@ -243,7 +243,7 @@ impl Core {
         let envelope = write_envelope(&meta, &payload);
         self.step.books.delivered(entry);
         let code = fault.as_ref().map(|fault| fault.code);
-        self.step.out.root_event(to.root, || EventKind::Left {
+        self.step.out.root_event(to.root, self.step.clock.now, || EventKind::Left {
             message: id,
             in_reply_to: to.label.clone(),
             payload: payload.root().clone(),
@@ -274,21 +274,25 @@ impl Core {
 
     /// The thread has given its answer: it closes, or a spawned one takes its next call.
     pub(super) fn answered(&mut self, key: ThreadKey, parent: ThreadKey, reply_to: ReplyTo) {
-        self.end_call(key);
+        let goes_on = self.end_call(key);
         if reply_to != ReplyTo::None {
             self.tree.count_off_answer(parent);
         }
-        self.next_call(key);
+        if goes_on {
+            self.next_call(key);
+        }
         self.tree.touch(parent);
     }
 
-    /// Ends the work of a thread for its call: the thread closes, or a spawned thread is emptied.
-    fn end_call(&mut self, key: ThreadKey) {
-        match self.tree.threads.get(key) {
-            Some(thread) if thread.is_spawned() => self.clear(key),
-            Some(_) => self.close(key),
-            None => {}
+    /// Ends the work of a thread for its call: the thread closes, or a spawned thread is emptied. Returns whether it goes on.
+    fn end_call(&mut self, key: ThreadKey) -> bool {
+        let Some(thread) = self.tree.threads.get(key) else { return false };
+        let goes_on = thread.is_spawned();
+        match goes_on {
+            true => self.clear(key),
+            false => self.close(key),
         }
+        goes_on
     }
 
     /// Starts the next call of a spawned thread that owes nothing.
@@ -396,7 +400,13 @@ impl Core {
         let thread = &self.tree[key];
         let continues = thread.extra.iter().flat_map(|extra| &extra.continues);
         let continues = continues.filter_map(|timer| clock.continued(*timer)).map(|message| message.number);
-        let waiting = thread.mailbox.iter().map(|message| message.number).chain(continues).chain([handled]);
+        let waiting = thread
+            .mailbox
+            .iter()
+            .flat_map(|mailbox| mailbox.iter())
+            .map(|message| message.number)
+            .chain(continues)
+            .chain([handled]);
         waiting.filter(|&message| message != 0).for_each(|message| out.write(|| Op::Cancelled { message }));
     }
 
@@ -456,7 +466,7 @@ impl Core {
     pub(super) fn mark_left(&mut self, key: ThreadKey) {
         let thread = &mut self.tree[key];
         let number = thread.sequence;
-        if let Some(state) = &mut thread.extra().root {
+        if let Some(state) = &mut thread.extra.get_or_insert_default().root {
             state.left = true;
             self.step.out.write(|| Op::Left { thread: number });
         }
@@ -526,20 +536,20 @@ impl Core {
             false => self.tree.dead.next_id(),
         };
         let LetterPlace { conversation, path } = place;
-        let letter = DeadLetter { id, partition, at: clock.now(), from, to, conversation, path, payload, reason };
+        let letter = DeadLetter { id, partition, at: clock.now, from, to, conversation, path, payload, reason };
         out.write(|| Op::Letter(letter.record()));
         self.push_letter(letter);
     }
 
     /// Keeps a letter; operators learn of those that it pushes out.
     pub(super) fn push_letter(&mut self, letter: DeadLetter) {
-        let out = &mut self.step.out;
+        let StepContext { clock, out, .. } = &mut self.step;
         for pushed_out in self.tree.dead.push(letter) {
             let number = pushed_out.id.number();
             out.write(|| Op::LetterGone { letter: number });
             let root = pushed_out.conversation.unwrap_or_else(|| ThreadId::from_uuid(Uuid::nil()));
             let (payload, reason) = (pushed_out.payload.map(|payload| payload.root().clone()), pushed_out.reason.code);
-            out.root_event(root, || EventKind::LetterDropped { number, payload, reason });
+            out.root_event(root, clock.now, || EventKind::LetterDropped { number, payload, reason });
         }
     }
 }

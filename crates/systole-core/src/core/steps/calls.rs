@@ -15,6 +15,7 @@
 use std::time::Duration;
 
 use super::Core;
+use super::enter::mailbox_full;
 use crate::core::contract::OnRestart;
 use crate::core::conversation::AwaitedAnswers;
 use crate::core::entrance::{Calls, Item, Source};
@@ -25,7 +26,7 @@ use crate::core::judge::Verdict;
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::{GroupResult, Outcomes};
 use crate::core::records::{join_word, requests_record};
-use crate::core::tree::{Decided, FanOut, FanOutKind, mailbox_full};
+use crate::core::tree::{Decided, FanOut, FanOutKind};
 use crate::journal;
 use crate::journal::{CallRecord, FanId, Number, Op};
 use crate::vocab::Fault;
@@ -95,7 +96,7 @@ impl Core {
         }
         let (outcomes, held) = (Outcomes::new(total), AwaitedAnswers::new(self.tree.conversation(key)));
         let kind = FanOutKind::Awaited { invocation, call, join, outcomes, held, expires: None };
-        let until = within.map(|within| self.step.clock.now().after(within));
+        let until = within.map(|within| self.step.clock.now.after(within));
         let fan_out = FanOut { id, owner: key, source: source.message, total: total as u32, kind };
         let record = || {
             let (requests, join) = (requests_record(&requests), join_word(join));

@@ -3,6 +3,33 @@
 //! A client's message waits on the entrance queue (`inject`), is read and judged (`admit`), opens a child of its
 //! conversation for each receiver (`open_calls`), and waits in its mailbox (`place`, `put`). A call of a listener comes in
 //! at `place`.
+//!
+//! # Bounds
+//! A thread that exceeds them fails.
+//!
+//! An emission makes one message for each of its indices: the request in the mailbox of a child, the answer
+//! of the core, a continue, or the fault that refuses one of these. [`Core::room_for`] asks for the places of all
+//! indices before an emission takes effect, also for what the core makes. Where there are none, the thread that emitted
+//! fails, once, with one fault, and nothing more of its response takes effect. The bounds:
+//!
+//! - a thread holds `mailbox` open calls and messages; past it a call is refused with a fault, and such faults may
+//!   take as many places again as one fan-out has;
+//! - a conversation holds `conversation_threads` threads, `conversation_messages` messages and `conversation_bytes`
+//!   bytes of them: in mailboxes and backlogs, delayed, and answers that handlers await;
+//! - the organism holds `queue` messages and `queue_bytes` bytes; past it a call is refused with `overload`, and past
+//!   twice as much a thread that emits anything but a reply or a continue fails with `overload`.
+//!
+//! Answers are never refused: each thread owes one answer at most, and its caller keeps a place for it from the moment
+//! of the call. So a conversation holds at most one message for each of its threads beyond the bound. A reply that
+//! finds no room for its bytes fails its thread, and the caller gets that fault in the same place.
+//!
+//! # Why this can't deadlock
+//! Nothing waits for room: an emission that finds none ends its thread in the same step. A thread that ends frees what
+//! it and the threads below it hold, and gives its caller an answer in a place that is kept. So each thread that waits
+//! waits for a thread below it which is ready, runs, or waits itself; the leaves have messages or timeouts; and
+//! every message that is dispatched frees its own place before its handler can ask for others. A conversation that is
+//! full thus shrinks with each dispatch, or makes as many messages as it consumes, until it has room or is over.
+//! A loop by `continue_with` consumes one message for each that it makes, so that it may run for ever.
 
 use std::sync::Arc;
 
@@ -151,14 +178,14 @@ impl Core {
         let Ok(payload) = &entered.payload else { return };
         let client = &self.setup.blueprint[entered.client].name;
         let claimed = || Some(&*entered.claims.from).filter(|&from| !from.is_empty() && from != client.as_str());
-        self.step.out.root_event(entered.root, || EventKind::Injected {
+        self.step.out.root_event(entered.root, self.step.clock.now, || EventKind::Injected {
             message: entered.ids.0,
             from: client.clone(),
             claimed: claimed().map(str::to_owned),
         });
         if !payload.repairs().is_empty() {
             let (repairs, text) = (|| payload.repairs().to_vec(), || entered.repaired.clone().unwrap_or_default());
-            self.step.out.root_event(entered.root, || EventKind::Repaired {
+            self.step.out.root_event(entered.root, self.step.clock.now, || EventKind::Repaired {
                 by: client.clone(),
                 repairs: repairs(),
                 text: text(),
@@ -253,7 +280,8 @@ impl Core {
 
     /// Keeps the place for the answer of a child that a client's message has opened.
     fn keep_place(&mut self, root: ThreadKey, place: Option<ExitPlace>) {
-        let state = self.tree.threads.get_mut(root).and_then(|thread| thread.extra().root.as_mut());
+        let state =
+            self.tree.threads.get_mut(root).and_then(|thread| thread.extra.get_or_insert_default().root.as_mut());
         let (Some(state), Some(place)) = (state, place) else { return };
         match &mut state.places {
             Some(places) => places.join(place),
@@ -266,11 +294,10 @@ impl Core {
         if let Some(key) = self.tree.roots.get(&root).copied() {
             return Ok(key);
         }
-        self.tree.room_in_organism()?;
+        self.room_in_organism()?;
         let budget = self.root_budget(Owner::Client(client));
         let deadline = self.end_of(budget.as_deref());
         let key = self.tree.open_root(root, Owner::Client(client), false, deadline, &mut self.step);
-        self.tree.enter_root(root, client, key);
         self.open_account(key, budget);
         Ok(key)
     }
@@ -281,7 +308,7 @@ impl Core {
             parent, target, payload, reply_to, ids, from, label, traceparent, deadline, spawned, permit, ..
         } = call;
         let budget = self.child_budget(target, call.budget);
-        let room = self.tree.room_for_child(parent).and_then(|()| self.permit(permit, &payload));
+        let room = self.room_for_child(parent).and_then(|()| self.permit(permit, &payload));
         let placed = room.and_then(|permit| Ok((permit, self.payloads.decode(target, payload)?)));
         let (permit, body) = match placed {
             Ok(placed) => placed,
@@ -302,7 +329,7 @@ impl Core {
     /// Puts a call on a spawned thread; it starts when the one before it is answered.
     pub(super) fn place_on(&mut self, key: ThreadKey, call: Call, entry: Entry) -> Result<(), (Fault, Entry)> {
         let Call { parent, target, payload, reply_to, ids, from, permit, .. } = call;
-        let room = self.tree.room_for_call(parent).and_then(|()| self.tree.room_in_mailbox(key));
+        let room = self.room_for_call(parent).and_then(|()| self.room_in_mailbox(key));
         let room = room.and_then(|()| self.permit(permit, &payload));
         let placed = room.and_then(|permit| Ok((permit, self.payloads.decode(target, payload)?)));
         let (permit, body) = match placed {
@@ -366,10 +393,15 @@ impl Core {
     ) {
         self.step.books.faulted(entry);
         let answer = self.step.books.made();
-        self.step.out.root_event(entered.root, || EventKind::Faulted { fault: fault.clone(), misroute });
+        self.step
+            .out
+            .root_event(entered.root, self.step.clock.now, || EventKind::Faulted { fault: fault.clone(), misroute });
         if fault.code == FaultCode::Route {
             let qname = payload.as_ref().map(|payload| payload.root().clone());
-            self.step.out.root_event(entered.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
+            self.step.out.root_event(entered.root, self.step.clock.now, || EventKind::DeadLetter {
+                payload: qname,
+                reason: fault.code,
+            });
             let dead = self.step.books.made();
             let from = self.setup.blueprint[entered.client].name.clone();
             let place = (Partition::of(entered.root), Some(entered.root));
@@ -385,7 +417,7 @@ impl Core {
         let Some(key) = self.tree.roots.get(&root).copied() else {
             return self.step.out.emit(Output::Closed { client, root });
         };
-        if let Some(idle) = self.tree[key].extra().timer.take() {
+        if let Some(idle) = self.tree[key].extra.get_or_insert_default().timer.take() {
             self.step.clock.cancel(idle);
         }
         if last {
@@ -411,7 +443,7 @@ impl Core {
 
     /// The end of a thread that opens now, as its budget bounds it.
     pub(super) fn end_of(&self, budget: Option<&Budget>) -> Time {
-        budget.and_then(|budget| budget.time).map_or(Time::MAX, |time| self.step.clock.now().after(time))
+        budget.and_then(|budget| budget.time).map_or(Time::MAX, |time| self.step.clock.now.after(time))
     }
 
     /// Opens the account of a thread that has just opened, if it has a budget.
@@ -441,6 +473,101 @@ impl Core {
             return None;
         }
         self.budgets.nearest(std::iter::successors(Some(key), |&key| self.tree.threads.get(key)?.parent))
+    }
+}
+
+/// Room for messages and threads.
+impl Core {
+    /// Checks that an emission of a thread may take effect; the fault ends the thread.
+    pub(super) fn room_for(&self, key: ThreadKey, verdict: &Verdict) -> Result<(), Fault> {
+        let (messages, threads) = match verdict {
+            // An emission that ends a thread needs no room.
+            Verdict::Reply(_) | Verdict::CloseThread { .. } => return Ok(()),
+            Verdict::Call { others, .. } => (1 + others.len(), 1 + others.len()),
+            Verdict::Spawn { .. } => (verdict.width(), 1),
+            Verdict::Continue { .. } | Verdict::Addressed { .. } | Verdict::Core { .. } => (1, 0),
+            Verdict::Refused(refusal) => (refusal.width.max(1), 0),
+        };
+        if !matches!(verdict, Verdict::Continue { .. }) && self.tree.gauge.is_flooded() {
+            return Err(faults::overload());
+        }
+        self.room_over_mailbox(key, messages)?;
+        self.room_in_conversation(key, messages, threads)
+    }
+
+    /// Checks that so many messages fit into the mailbox of a thread and the room for refusals beyond it.
+    fn room_over_mailbox(&self, key: ThreadKey, messages: usize) -> Result<(), Fault> {
+        let limits = &self.setup.blueprint.limits;
+        match self.tree[key].reserved() + messages > limits.mailbox.saturating_add(limits.fanout) {
+            true => Err(mailbox_full(limits.mailbox)),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks that the conversation of a thread may hold so many more messages and threads.
+    fn room_in_conversation(&self, key: ThreadKey, messages: usize, threads: usize) -> Result<(), Fault> {
+        let limits = &self.setup.blueprint.limits;
+        let root = &self.tree[self.tree[key].root];
+        let Some(state) = root.extra.as_ref().and_then(|extra| extra.root.as_ref()) else { return Ok(()) };
+        if threads > 0 && state.live_threads as usize + threads > limits.conversation_threads {
+            return Err(faults::limit(format_args!("a conversation may have {} threads", limits.conversation_threads)));
+        }
+        let held = state.conversation.as_ref().map_or(0, |conversation| conversation.messages());
+        if held + messages > limits.conversation_messages {
+            let limit = limits.conversation_messages;
+            return Err(faults::limit(format_args!("a conversation may hold {limit} messages at once")));
+        }
+        self.room_for_bytes(key)
+    }
+
+    /// Checks that the conversation of a thread may hold more bytes.
+    pub(super) fn room_for_bytes(&self, key: ThreadKey) -> Result<(), Fault> {
+        let limit = self.setup.blueprint.limits.conversation_bytes;
+        let root = &self.tree[self.tree[key].root];
+        let state = root.extra.as_ref().and_then(|extra| extra.root.as_ref());
+        let held = state.and_then(|state| state.conversation.as_ref()).map_or(0, |conversation| conversation.bytes());
+        if held >= limit {
+            return Err(faults::limit(format_args!("a conversation may hold messages of {limit} bytes at once")));
+        }
+        Ok(())
+    }
+
+    /// Checks that a thread may make one more call.
+    pub(super) fn room_for_call(&self, parent: ThreadKey) -> Result<(), Fault> {
+        let limits = &self.setup.blueprint.limits;
+        let thread = &self.tree[parent];
+        if u32::from(thread.depth) >= limits.thread_depth {
+            return Err(faults::limit(format_args!(
+                "calls can be {} deep, and this would be deeper",
+                limits.thread_depth
+            )));
+        }
+        self.room_in_mailbox(parent)
+    }
+
+    /// Checks that one more message may come to a thread, or be promised to it.
+    pub(super) fn room_in_mailbox(&self, key: ThreadKey) -> Result<(), Fault> {
+        let limit = self.setup.blueprint.limits.mailbox;
+        if self.tree[key].reserved() >= limit {
+            return Err(mailbox_full(limit));
+        }
+        Ok(())
+    }
+
+    /// Checks that a thread may open one more child.
+    pub(super) fn room_for_child(&self, parent: ThreadKey) -> Result<(), Fault> {
+        self.room_for_call(parent)?;
+        self.room_in_conversation(parent, 1, 1)?;
+        self.room_in_organism()
+    }
+
+    /// Checks that the organism may have one more thread.
+    pub(super) fn room_in_organism(&self) -> Result<(), Fault> {
+        let limit = self.setup.blueprint.limits.threads;
+        if self.tree.directory.threads() >= limit {
+            return Err(faults::limit(format_args!("the organism may have {limit} threads")));
+        }
+        Ok(())
     }
 }
 
@@ -479,4 +606,8 @@ fn may_enter(entered: &Entered, payload: &Canonical) -> Result<(), Fault> {
 /// The smaller amounts of both, if either bounds anything. In a box, since mostly there are none, and a call holds them.
 fn narrowed(budget: &Budget, by: &Budget) -> Option<Box<Budget>> {
     if budget.is_none() && by.is_none() { None } else { Some(Box::new(budget.narrowed(*by))) }
+}
+
+pub(super) fn mailbox_full(limit: usize) -> Fault {
+    faults::limit(format_args!("a thread may have {limit} open calls and messages together"))
 }

@@ -252,15 +252,8 @@ impl Core {
         let parent = record.parent.map(|parent| recovery.threads.get(&parent).copied());
         let (Some(owner), None | Some(Some(_))) = (owner, parent) else { return recovery.lost.push(record) };
         let number = record.number;
-        let key = match (parent.flatten(), owner) {
-            (Some(parent), Owner::Listener(listener)) => {
-                self.tree.link_thread(parent, listener, number, (record.opened_by, record.id), record.ordinal)
-            }
-            _ => self.tree.link_root(number, record.id, owner, record.opened_by),
-        };
-        if let Owner::Client(client) = owner {
-            self.tree.enter_root(record.id, client, key);
-        }
+        let parent = parent.flatten().filter(|_| matches!(owner, Owner::Listener(_)));
+        let key = self.tree.link_thread(parent, owner, number, (record.opened_by, record.id), record.ordinal);
         if record.spawned {
             self.tree.spawned.insert(record.id, key);
         }
@@ -268,11 +261,11 @@ impl Core {
         let thread = &mut self.tree[key];
         thread.deadline = record.deadline;
         if record.parent.is_none() {
-            let root = thread.extra().root.get_or_insert_default();
+            let root = thread.extra.get_or_insert_default().root.get_or_insert_default();
             (root.left, root.boot) = (record.left, record.owner == journal::Owner::Boot);
         }
         if timer.is_some() || record.spawned || record.label.is_some() || record.traceparent.is_some() {
-            let extra = thread.extra();
+            let extra = thread.extra.get_or_insert_default();
             (extra.timer, extra.label, extra.traceparent) = (timer, record.label, record.traceparent);
             extra.spawned = record.spawned.then(Default::default);
         }
@@ -355,7 +348,7 @@ impl Core {
         };
         let share = self.tree.count(key, content.size());
         // The first message may have been running.
-        let suspect = crashed && state == MessageState::Queued && self.tree[key].mailbox.len() == 0;
+        let suspect = crashed && state == MessageState::Queued && self.tree[key].mailbox.is_none();
         let attempts = Attempts { lost: u8::try_from(attempts).unwrap_or(u8::MAX), is_suspect: suspect };
         let answers = recovery.reply_to(answers);
         let entry = self.step.books.recovered();
@@ -391,8 +384,12 @@ impl Core {
         });
         asked.sort_unstable();
         for key in asked {
-            let first =
-                self.tree.threads.get(key).and_then(|thread| thread.mailbox.front()).map(|message| message.number);
+            let first = self
+                .tree
+                .threads
+                .get(key)
+                .and_then(|thread| thread.mailbox.as_ref()?.front())
+                .map(|message| message.number);
             let Some(replay) = first.and_then(|message| self.invocations.replays.get_mut(&message)) else { continue };
             replay.count_calls();
             replay.decided.clear();
@@ -557,7 +554,7 @@ impl Core {
         payload: Validated<Element>,
         entry: Entry,
     ) {
-        if let Err(fault) = self.tree.room_in_organism() {
+        if let Err(fault) = self.room_in_organism() {
             return self.dead_again(letter, fault, entry);
         }
         let Redriven { to, root, permit, .. } = letter;
@@ -596,7 +593,10 @@ impl Core {
     pub(super) fn dead_again(&mut self, letter: Redriven, reason: Fault, entry: Entry) {
         let Redriven { from, to, payload, conversation, root, .. } = letter;
         let (qname, code) = (payload.root(), reason.code);
-        self.step.out.root_event(root, || EventKind::DeadLetter { payload: Some(qname.clone()), reason: code });
+        self.step.out.root_event(root, self.step.clock.now, || EventKind::DeadLetter {
+            payload: Some(qname.clone()),
+            reason: code,
+        });
         self.dead_letter_outside((from, to), (Partition::of(root), conversation), Some(payload), reason, entry);
     }
 
@@ -620,7 +620,7 @@ impl Core {
                     self.end_child(key);
                 }
             } else if !self.step.out.writes() && self.tree.cancel_delayed(key, &mut self.step) > 0 {
-                self.tree[key].extra().drained = true;
+                self.tree[key].extra.get_or_insert_default().drained = true;
                 self.tree.touch(key);
             }
         }

@@ -82,7 +82,6 @@ impl Core {
 
     fn advance(&mut self, now: Time) {
         self.step.clock.advance(now);
-        self.step.out.advance(self.step.clock.now());
     }
 
     /// Takes one input. Its effects come out of [`Core::poll`].
@@ -110,7 +109,11 @@ impl Core {
             Input::Tick | Input::ClockSet { .. } => {}
             Input::Parked { invocation } => self.parked(invocation),
             Input::ListenerRests { listener, rests } => self.listener_rests(listener, rests),
-            Input::WaitsElsewhere { invocation } => self.invocations.waits_elsewhere(invocation),
+            Input::WaitsElsewhere { invocation } => {
+                if let Some(invocation) = self.invocations.all.get_mut(invocation) {
+                    invocation.waits_elsewhere = true;
+                }
+            }
             Input::ListenerUnattended { listener } => self.unattended(listener),
             Input::Left { client, root } => self.entrance.push(Some(client).into(), Item::Left(root)),
             Input::Cancel { client, root } => {
@@ -252,7 +255,7 @@ impl Core {
         let thread = &self.tree[key];
         let (root, path) = (self.tree[thread.root].id, self.tree.path(key));
         let parent = thread.parent.map(|parent| self.tree[parent].id);
-        OpenThread { root, id: thread.id, path, parent, queued: thread.mailbox.len(), state: self.state_of(thread) }
+        OpenThread { root, id: thread.id, path, parent, queued: thread.queued(), state: self.state_of(thread) }
     }
 
     fn state_of(&self, thread: &Thread) -> ThreadState {
@@ -288,7 +291,7 @@ impl Core {
                 let thread = &self.tree[key];
                 open.threads += 1;
                 open.running += usize::from(self.state_of(thread) == ThreadState::Running);
-                open.queued += thread.mailbox.len();
+                open.queued += thread.queued();
                 if let Some(listener) = thread.listener()
                     && !open.listeners.contains(&listener)
                 {
@@ -368,7 +371,7 @@ impl Core {
     fn end_step(&mut self) {
         self.settle_touched();
         debug_assert_eq!(self.step.books.open(), self.waiting(), "a message is lost or doubled: {:?}", self.step.books);
-        self.step.out.end_step(self.step.clock.now());
+        self.step.out.end_step(self.step.clock.now);
     }
 
     /// Processes one item of the entrance queue; `false` if there is none.

@@ -59,9 +59,9 @@ impl Core {
         if !matches!(self.setup.blueprint.party(moment.owner.as_str()), Some(Party::Client(_))) {
             return Err(OperationError::NoClient(moment.owner));
         }
-        self.tree.room_in_organism().map_err(OperationError::Full)?;
+        self.room_in_organism().map_err(OperationError::Full)?;
         let out = &mut self.step.out;
-        let ops = moment.renew(&self.setup.key, root, &mut || out.next_number(), self.step.clock.now())?;
+        let ops = moment.renew(&self.setup.key, root, &mut || out.next_number(), self.step.clock.now)?;
         let mut opened = Recovered::default();
         for op in &ops {
             match op {
@@ -81,7 +81,7 @@ impl Core {
 
     fn pause(&mut self, listener: ListenerId, pause: bool) -> Result<(), OperationError> {
         // One core writes it: the one of `<boot>`.
-        let since = pause.then(|| self.step.clock.now());
+        let since = pause.then_some(self.step.clock.now);
         if self.setup.partitions.contains(Partition::BOOT) && self.turns.is_paused(listener) != pause {
             let listener = self.setup.blueprint[listener].name.clone();
             self.step.out.write(|| Op::Paused { listener, since });

@@ -22,7 +22,7 @@ use crate::core::judge::{Asker, Refusal, Selection, Verdict};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::read::{ReadAnswer, ReadPart, read_answer};
-use crate::core::tree::{About, FanOut, FanOutKind, Tree, Turn, WaitsFor};
+use crate::core::tree::{About, FanOut, FanOutKind, Owner, Tree, Turn, WaitsFor};
 use crate::journal::{FanId, NoteRecord, Number, Op};
 use crate::protocol::{MetaAnswer, MetaRequest, write_refused};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, Time};
@@ -153,7 +153,7 @@ impl Core {
         thread.unjudged -= 1;
         // A spawned thread goes on after its answer, but what was said before it is over.
         let is_late = thread.opened_by != answers || thread.is_spawned() && thread.reply_to == ReplyTo::None;
-        let Some(listener) = thread.listener().filter(|_| !is_late) else {
+        let (Owner::Listener(listener), false) = (thread.owner, is_late) else {
             let emitted = self.step.books.emitted(outcome.emissions());
             self.step.books.cancelled(emitted);
             self.consume(holdings);
@@ -313,7 +313,7 @@ impl Core {
         let Some((payload, entry)) = answer else { return };
         let parent = self.tree[key].parent;
         if parent.is_some_and(|parent| self.tree[parent].listener().is_some())
-            && let Err(fault) = self.tree.room_for_bytes(key)
+            && let Err(fault) = self.room_for_bytes(key)
         {
             self.step.books.faulted(entry);
             return self.fail(key, fault);
@@ -364,7 +364,7 @@ impl Core {
             let refusal = self.budgets.refusal(thread).filter(|_| is_over && verdict.goes_on());
             let room = match refusal {
                 Some(fault) => Err(fault.clone()),
-                None => self.tree.room_for(thread, &verdict),
+                None => self.room_for(thread, &verdict),
             };
             if let Err(fault) = room {
                 self.step.books.faulted(entry);
@@ -455,7 +455,7 @@ impl Core {
         let key = emitter.thread;
         let (id, _) = self.setup.key.derive(emitter.message, emitter.index);
         self.note_calls(emitter, payload.payload(), 0);
-        let body = self.tree.room_in_mailbox(key).and_then(|()| self.payloads.decode(emitter.listener, payload));
+        let body = self.room_in_mailbox(key).and_then(|()| self.payloads.decode(emitter.listener, payload));
         match body {
             Ok(body) => {
                 let content = Content::Body(body);
@@ -474,9 +474,9 @@ impl Core {
             self.put(key, message);
         } else if self.entrance.phase >= Phase::Draining {
             self.step.books.cancelled(message.entry);
-            self.tree[key].extra().drained = true;
+            self.tree[key].extra.get_or_insert_default().drained = true;
         } else {
-            let due = self.step.clock.now().after(after);
+            let due = self.step.clock.now.after(after);
             self.tree.put(key, message, WaitsFor::Time(due), &mut self.step);
         }
     }
@@ -497,7 +497,7 @@ impl Core {
             ids,
             from: Sender::Listener(emitter.listener),
             label: None,
-            traceparent: self.tree[emitter.thread].traceparent().cloned(),
+            traceparent: self.tree[emitter.thread].extra.as_ref().and_then(|extra| extra.traceparent.clone()),
             deadline: Time::MAX,
             budget: None,
             spawned: false,
@@ -548,7 +548,7 @@ impl Core {
         let key = emitter.thread;
         let contract = &self.setup.blueprint[emitter.listener];
         let asker = Asker { calls: &contract.calls, replies: &contract.replies, admin: false, remote: false };
-        let answer = self.tree.room_in_mailbox(key).and_then(|()| match request {
+        let answer = self.room_in_mailbox(key).and_then(|()| match request {
             MetaRequest::ClearContext => {
                 may_touch(self.setup.blueprint.meta.clear_context, &request.qname())?;
                 self.tree.clear_history(key, &mut self.step);

@@ -30,7 +30,7 @@ use crate::core::records::stored;
 use crate::core::rounds::RunQueue;
 use crate::core::setup::Setup;
 use crate::core::slots::{Slots, Waiter};
-use crate::core::tree::{About, FanOutKind, Turn};
+use crate::core::tree::{About, FanOutKind, Owner, Turn};
 use crate::core::usage::{ModelAnswer, ModelFailure, Usage};
 use crate::journal::{FanId, NoteRecord, Number, Op, Seen, epoch_of};
 use crate::vocab::{Amounts, Fault, FaultCode, MessageId, Name, Time};
@@ -97,12 +97,12 @@ impl Core {
     /// Lets a thread that has something to do wait for its turn.
     pub(super) fn make_ready(&mut self, key: ThreadKey) {
         let thread = &self.tree[key];
-        let Some(listener) = thread.listener().filter(|_| thread.turn == Turn::None) else { return };
+        let (Owner::Listener(listener), Turn::None) = (thread.owner, thread.turn) else { return };
         let resume = match thread.invocation.and_then(|id| self.invocations.all.get(id)) {
             Some(invocation) if !invocation.is_ready() => return,
             Some(invocation) if invocation.is_running() || invocation.boot => return self.enter_run_queue(key, false),
             Some(_) => true,
-            None if thread.unjudged > 0 || thread.mailbox.len() == 0 => return,
+            None if thread.unjudged > 0 || thread.mailbox.is_none() => return,
             None if !self.needs_handler(key) || self.is_booting(key) => return self.enter_run_queue(key, false),
             None => false,
         };
@@ -117,7 +117,7 @@ impl Core {
     fn want_slot(&mut self, thread: ThreadKey, listener: ListenerId, resume: bool) -> bool {
         let (home, from, at) = (self.home(listener), self.setup.core, self.turns.precedence);
         let root = self.tree[thread].root;
-        let client = self.tree[root].owner.client();
+        let client = if let Owner::Client(client) = self.tree[root].owner { Some(client) } else { None };
         if home != from {
             self.step.out.send(home, CoreMessage::SlotWanted { from, listener, thread, root, client, resume, at });
             return false;
@@ -169,7 +169,8 @@ impl Core {
     /// Returns whether the next message of a thread is for its listener, rather than the end of the thread.
     fn needs_handler(&self, key: ThreadKey) -> bool {
         let thread = &self.tree[key];
-        let Some((listener, message)) = thread.listener().zip(thread.mailbox.front()) else { return false };
+        let (Owner::Listener(listener), Some(mailbox)) = (thread.owner, &thread.mailbox) else { return false };
+        let Some(message) = mailbox.front() else { return false };
         match &message.content {
             Content::Fatal(_) => false,
             Content::Body(Body::Fault(_)) => self.setup.blueprint[listener].accepts_faults,
@@ -181,7 +182,8 @@ impl Core {
     pub(super) fn is_booting(&self, key: ThreadKey) -> bool {
         let thread = &self.tree[key];
         // The only payload that the system sends of its own accord.
-        let waits = || match thread.mailbox.front().map(|message| (message.from, &message.content)) {
+        let next = thread.mailbox.as_ref().and_then(|mailbox| mailbox.front());
+        let waits = || match next.map(|message| (message.from, &message.content)) {
             Some((from, Content::Body(Body::Payload { .. }))) => from == Sender::System,
             Some((_, Content::Body(Body::Fault(_)) | Content::Stored(_) | Content::Fatal(_))) | None => false,
         };
@@ -192,7 +194,7 @@ impl Core {
     /// Starts the handler of the next message. `slot`: the thread holds one, as all do but those
     /// whose message is `<boot>`: its handler may run for ever, and must not keep one from others.
     fn start(&mut self, key: ThreadKey, slot: bool) {
-        let Some(listener) = self.tree[key].listener() else { return };
+        let Owner::Listener(listener) = self.tree[key].owner else { return };
         let boot = self.is_booting(key);
         let Some(queued) = self.tree.take(key) else { return self.leave_slot(listener, slot) };
         let (number, attempts) = (queued.number, queued.attempts);
@@ -231,10 +233,7 @@ impl Core {
         };
         let invocation = self.invocations.start((key, listener), id, boot, slot, &mut self.step);
         self.tree[key].invocation = Some(invocation);
-        let (join, answered) = self.tree.deliver(answers);
-        if let Some(join) = join {
-            self.tree.note_answer(key, join.index, &self.setup.name_of(from), &body);
-        }
+        let (join, answered) = self.tree.deliver(key, answers, from, &body);
         let notes = self.attach_record(invocation, number, (lost, attempts), answered);
         self.note_begin(invocation);
         let head = Head { id, from: self.setup.name_of(from), in_reply_to, join, attempts };
@@ -297,12 +296,12 @@ impl Core {
 
     /// Writes that a handler begins, where a start after a crash must know it: the listener has one slot.
     fn note_begin(&mut self, id: InvocationId) {
-        let Some(invocation) = self.invocations.all.get(id).filter(|_| self.step.out.writes()) else { return };
+        let Some(invocation) = self.invocations.all.get(id) else { return };
         let contract = &self.setup.blueprint[invocation.listener];
         let Some(record) = invocation.record.as_ref().filter(|_| contract.concurrency == 1 && !invocation.boot) else {
             return;
         };
-        if record.replay.began.is_none() {
+        if record.replay.began.is_none() && self.step.out.writes() {
             let (message, value) = (record.number, self.step.out.next_number().to_string().into());
             self.step
                 .out
@@ -336,7 +335,7 @@ impl Core {
         if self.setup.blueprint[listener].context {
             let seen = self.invocations.all.get(invocation).and_then(|one| one.record.as_ref()?.replay.remembered);
             let before = seen.map_or(Number::MAX, |seen| seen.number);
-            history = self.tree[key].extra().history.get_or_insert_default().messages(before);
+            history = self.tree[key].extra.get_or_insert_default().history.get_or_insert_default().messages(before);
             place = seen.map_or_else(Place::default, |seen| Place { number: seen.place, answers: seen.answers });
             if seen.is_none() {
                 let about = in_reply_to.map_or(About::Nothing, About::Answers);
@@ -357,7 +356,7 @@ impl Core {
             join,
             deadline: Some(thread.deadline).filter(|&deadline| deadline != Time::MAX),
             is_budgeted,
-            traceparent: thread.traceparent().cloned(),
+            traceparent: thread.extra.as_ref().and_then(|extra| extra.traceparent.clone()),
             history,
             place,
             number: 0,
@@ -718,7 +717,7 @@ impl Core {
             }
             Timer::Deadline(key) => {
                 if let Some(thread) = self.tree.threads.get_mut(key) {
-                    thread.extra().timer = None;
+                    thread.extra.get_or_insert_default().timer = None;
                     self.fail(key, faults::deadline());
                 }
             }

@@ -3,10 +3,10 @@
 use super::Tree;
 use crate::core::clock::{Timer, TimerId};
 use crate::core::conversation::AwaitedAnswers;
-use crate::core::io::{Answer, CallId, Join, JoinPosition, Settled};
+use crate::core::io::{Answer, Body, CallId, Join, JoinPosition, Settled};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::{GroupResult, Outcomes};
-use crate::core::queued::ReplyTo;
+use crate::core::queued::{ReplyTo, Sender};
 use crate::core::records::{result_record, settled_record};
 use crate::core::setup::StepContext;
 use crate::journal::{CallRecord, FanId, Number, Op};
@@ -84,19 +84,28 @@ impl Tree {
     ) -> FanOutKey {
         let owner = fan_out.owner;
         let key = self.fan_outs.insert(fan_out);
-        self.threads[owner].extra().fans.push(key);
+        self.threads[owner].extra.get_or_insert_default().fans.push(key);
         if let (Some(until), FanOutKind::Awaited { expires, .. }) = (until, &mut self.fan_outs[key].kind) {
             *expires = Some(step.clock.set(until, Timer::Calls(key)));
         }
         key
     }
 
-    /// The place of an answer that goes to its handler now, and how much of its fan-out is consumed with it. The
-    /// fan-out is over with the last one.
-    pub(in crate::core) fn deliver(&mut self, answers: ReplyTo) -> (Option<JoinPosition>, Option<(FanId, u32)>) {
+    /// The place of an answer that goes to the handler of its thread now, and how much of its fan-out is consumed with it. The
+    /// fan-out is over with the last one. The answer belongs to the round of the thread.
+    pub(in crate::core) fn deliver(
+        &mut self,
+        thread: ThreadKey,
+        answers: ReplyTo,
+        from: Sender,
+        body: &Body,
+    ) -> (Option<JoinPosition>, Option<(FanId, u32)>) {
         let (key, index) = match answers {
             ReplyTo::None => return (None, None),
-            ReplyTo::Single => return (Some(JoinPosition { index: 0, total: 1, remaining: 0 }), None),
+            ReplyTo::Single => {
+                self.note_answer(thread, 0, from, body);
+                return (Some(JoinPosition { index: 0, total: 1, remaining: 0 }), None);
+            }
             ReplyTo::Fan { fan, index } => (fan, index),
         };
         let Some(fan) = self.fan_outs.get_mut(key) else { return (None, None) };
@@ -108,6 +117,7 @@ impl Tree {
         if remaining == 0 {
             self.unlink_fan_out(key);
         }
+        self.note_answer(thread, index, from, body);
         (Some(JoinPosition { index, total, remaining }), Some((id, count)))
     }
 

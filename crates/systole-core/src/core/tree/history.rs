@@ -196,7 +196,7 @@ impl Tree {
         let number = if step.out.writes() { step.out.next_number() } else { 0 };
         let Self { threads, setup, context, .. } = self;
         let bounds = Bounds::of(&threads[key], setup);
-        let history = threads[key].extra().history.get_or_insert_default();
+        let history = threads[key].extra.get_or_insert_default().history.get_or_insert_default();
         let (calls, answers) = match about {
             About::Nothing => (Vec::new(), None),
             About::Calls(calls) => (calls, None),
@@ -231,7 +231,7 @@ impl Tree {
     ) {
         let Self { threads, setup, context, .. } = self;
         let bounds = Bounds::of(&threads[key], setup);
-        let history = threads[key].extra().history.get_or_insert_default();
+        let history = threads[key].extra.get_or_insert_default().history.get_or_insert_default();
         if message.from == Name::core() && *message.payload.root() == summary_qname() {
             history.summarize(number, message, context);
             return;
@@ -244,7 +244,7 @@ impl Tree {
 
     /// Clears the context of a thread, but for the message that opened it.
     pub(in crate::core) fn clear_history(&mut self, key: ThreadKey, step: &mut StepContext) {
-        let history = self.threads[key].extra().history.get_or_insert_default();
+        let history = self.threads[key].extra.get_or_insert_default().history.get_or_insert_default();
         history.clear();
         let gaps = history.gaps();
         write_forgotten(self.threads[key].sequence, gaps, step);
@@ -260,7 +260,7 @@ impl Tree {
     ) {
         let Self { threads, context, .. } = self;
         let thread = threads[key].sequence;
-        let history = threads[key].extra().history.get_or_insert_default();
+        let history = threads[key].extra.get_or_insert_default().history.get_or_insert_default();
         let (messages, former) = history.forget_until(until);
         if messages == 0 && former.is_none() {
             return;

@@ -10,13 +10,13 @@
 
 use blake3::Hash;
 
-use super::{Owner, Tree};
+use super::{Owner, Thread, Tree};
 use crate::core::faults;
 use crate::core::io::Body;
 use crate::core::judge::Verdict;
 use crate::core::key::ThreadKey;
-use crate::core::queued::ReplyTo;
-use crate::vocab::{Fault, Name};
+use crate::core::queued::{ReplyTo, Sender};
+use crate::vocab::Fault;
 
 /// Different rounds that a thread knows, the latest ones: the longest circle that is seen.
 const KNOWN: usize = 16;
@@ -48,7 +48,7 @@ impl Tree {
             return Ok(());
         }
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Continue { .. })) {
-            self.end_rounds(key);
+            Self::end_rounds(&mut self.threads[key]);
             return Ok(());
         }
         if !verdicts.iter().any(Verdict::goes_on) {
@@ -69,7 +69,7 @@ impl Tree {
             return Ok(());
         }
         let asked = digest(verdicts);
-        match &mut thread.extra().rounds {
+        match &mut thread.extra.get_or_insert_default().rounds {
             none @ None => {
                 let present = Some(Round { asked, answered: 0 });
                 *none = Some(Box::new(Rounds { count: 2, present, known: Vec::new() }));
@@ -86,10 +86,11 @@ impl Tree {
     }
 
     /// Counts an answer to a call of the present round, by its place among the calls.
-    pub(in crate::core) fn note_answer(&mut self, key: ThreadKey, index: u32, from: &Name, body: &Body) {
+    pub(super) fn note_answer(&mut self, key: ThreadKey, index: u32, from: Sender, body: &Body) {
         let rounds = self.threads[key].extra.as_mut().and_then(|extra| extra.rounds.as_mut());
         let Some(round) = rounds.and_then(|rounds| rounds.present.as_mut()) else { return };
         let mut hash = blake3::Hasher::new();
+        let from = self.setup.name_of(from);
         hash.update(&index.to_le_bytes()).update(from.as_str().as_bytes()).update(b"\n");
         match body {
             Body::Payload { payload, .. } => hash.update(payload.payload().bytes()),
@@ -101,8 +102,7 @@ impl Tree {
     }
 
     /// Forgets the rounds of a thread: its request is answered, or it goes on by itself.
-    pub(super) fn end_rounds(&mut self, key: ThreadKey) {
-        let Some(thread) = self.threads.get_mut(key) else { return };
+    pub(super) fn end_rounds(thread: &mut Thread) {
         thread.has_called = false;
         if let Some(extra) = &mut thread.extra {
             extra.rounds = None;

@@ -8,7 +8,6 @@
 //! `previous` of the first child leads to the last one, as in the tail queues of many kernels; the `next` of the last
 //! leads nowhere. Most of an organism's memory is idle threads, so a thread is small.
 
-mod bounds;
 mod fan_out;
 mod history;
 mod loops;
@@ -40,7 +39,6 @@ use crate::journal;
 use crate::journal::{BodyRecord, CallRecord, FanRecord, MessageRecord, MessageState, Number, Op, ThreadRecord};
 use crate::vocab::{MessageId, Name, ThreadId, ThreadPath, Time};
 
-pub(super) use bounds::mailbox_full;
 pub(super) use fan_out::{CountedOff, Decided, FanOut, FanOutKind};
 pub(super) use history::About;
 
@@ -81,7 +79,9 @@ pub(in crate::core) struct Thread {
     pub deadline: Time,
     /// The number of the thread, in the order of opening: depth-first runs the newest first.
     pub sequence: u64,
-    pub mailbox: Mailbox,
+    /// Its messages, which [`Tree`] puts and takes; none where there are none.
+    #[expect(clippy::box_collection, reason = "an idle thread pays for a pointer, not for a queue")]
+    pub mailbox: Option<Box<VecDeque<Queued>>>,
     /// The handler of the message in flight, running or parked.
     pub invocation: Option<InvocationId>,
     pub children: Children,
@@ -122,11 +122,6 @@ pub(in crate::core) enum Turn {
     /// The thread is in the run queue; `slot` is true if it holds a slot of its listener.
     Queued { slot: bool, ticket: Ticket },
 }
-
-/// The messages of a thread: allocated only while there are any.
-#[derive(Debug, Default)]
-#[expect(clippy::box_collection, reason = "an idle thread pays for a pointer, not for a queue")]
-pub(in crate::core) struct Mailbox(Option<Box<VecDeque<Queued>>>);
 
 /// The open children of a thread, and its own place among those of its parent: `children` keeps it.
 #[derive(Debug, Default)]
@@ -372,7 +367,8 @@ impl Tree {
     /// Makes an event on an open thread.
     pub(in crate::core) fn event(&self, key: ThreadKey, step: &mut StepContext, kind: impl FnOnce() -> EventKind) {
         if let Some(thread) = self.threads.get(key) {
-            step.out.event(|at| {
+            let at = step.clock.now;
+            step.out.event(|| {
                 let root = self.threads.get(thread.root).unwrap_or(thread).id;
                 Event::new((root, thread.id), self.path(key), at, kind())
             });
@@ -404,10 +400,10 @@ impl Tree {
         step: &mut StepContext,
     ) -> ThreadKey {
         let (opened_by, _) = self.setup.key.derive_entry(id, 0);
-        let key = self.link_root(step.out.next_number(), id, owner, opened_by);
+        let key = self.link_thread(None, owner, step.out.next_number(), (opened_by, id), 1);
         let thread = &mut self.threads[key];
         thread.deadline = deadline;
-        thread.extra().root.get_or_insert_default().boot = boot;
+        thread.extra.get_or_insert_default().root.get_or_insert_default().boot = boot;
         self.event(key, step, || EventKind::Opened { parent: None });
         self.write_open(key, step);
         key
@@ -423,17 +419,17 @@ impl Tree {
         // A root has no timer, since nothing is owed there.
         let deadline = deadline.min(above.deadline);
         let has_deadline = deadline < above.deadline || above.parent.is_none() && deadline < Time::MAX;
-        let key = self.link_thread(parent, listener, number, ids, ordinal);
+        let key = self.link_thread(Some(parent), Owner::Listener(listener), number, ids, ordinal);
         let thread = &mut self.threads[key];
         thread.reply_to = reply_to;
         if spawned || label.is_some() || traceparent.is_some() {
-            let extra = thread.extra();
+            let extra = thread.extra.get_or_insert_default();
             (extra.label, extra.traceparent) = (label, traceparent);
             extra.spawned = spawned.then(Default::default);
         }
         if has_deadline {
             thread.deadline = deadline;
-            thread.extra().timer = Some(step.clock.set(deadline, Timer::Deadline(key)));
+            thread.extra.get_or_insert_default().timer = Some(step.clock.set(deadline, Timer::Deadline(key)));
         }
         if spawned {
             self.spawned.insert(ids.1, key);
@@ -443,49 +439,40 @@ impl Tree {
         key
     }
 
-    /// Makes a root known as that of a client's conversation.
-    pub(in crate::core) fn enter_root(&mut self, id: ThreadId, client: ClientId, key: ThreadKey) {
-        self.roots.insert(id, key);
-        self.directory.insert(id, client);
-    }
-
-    /// Puts a root where it belongs, whether it is new or comes out of the journal.
-    pub(in crate::core) fn link_root(
-        &mut self,
-        number: Number,
-        id: ThreadId,
-        owner: Owner,
-        opened_by: MessageId,
-    ) -> ThreadKey {
-        self.directory.thread_opened();
-        let root = Some(RootState { live_threads: 1, ..RootState::default() });
-        self.threads.insert_with_key(|key| Thread {
-            extra: Some(Box::new(Extra { root, ..Extra::default() })),
-            ..Thread::new(id, owner, (None, key), number, opened_by)
-        })
-    }
-
-    /// Puts a child where it belongs, whether it is new or comes out of the journal.
+    /// Puts a thread where it belongs, whether it is new or comes out of the journal. A root has no parent; that of a client
+    /// is known as its conversation.
     pub(in crate::core) fn link_thread(
         &mut self,
-        parent: ThreadKey,
-        listener: ListenerId,
+        parent: Option<ThreadKey>,
+        owner: Owner,
         number: Number,
         (opened_by, id): (MessageId, ThreadId),
         ordinal: u32,
     ) -> ThreadKey {
         self.directory.thread_opened();
+        let Some(parent) = parent else {
+            let root = Some(RootState { live_threads: 1, ..RootState::default() });
+            let key = self.threads.insert_with_key(|key| Thread {
+                extra: Some(Box::new(Extra { root, ..Extra::default() })),
+                ..Thread::new(id, owner, (None, key), number, opened_by)
+            });
+            if let Owner::Client(client) = owner {
+                self.roots.insert(id, key);
+                self.directory.insert(id, client);
+            }
+            return key;
+        };
         let above = &self.threads[parent];
         let root = above.root;
         let thread = Thread {
             deadline: above.deadline,
             ordinal,
             depth: above.depth + 1,
-            ..Thread::new(id, Owner::Listener(listener), (Some(parent), root), number, opened_by)
+            ..Thread::new(id, owner, (Some(parent), root), number, opened_by)
         };
         let key = self.threads.insert(thread);
         self.link(parent, key);
-        if let Some(state) = &mut self.threads[root].extra().root {
+        if let Some(state) = &mut self.threads[root].extra.get_or_insert_default().root {
             state.live_threads += 1;
         }
         key
@@ -567,19 +554,21 @@ impl Tree {
         match waits {
             WaitsFor::Turn => {
                 self.queued += 1;
-                self.threads[key].mailbox.push(message);
+                // Most hold one message: room for more comes with the second.
+                let one = || Box::new(VecDeque::with_capacity(1));
+                self.threads[key].mailbox.get_or_insert_with(one).push_back(message);
             }
             WaitsFor::Time(due) => {
                 self.delayed += 1;
                 let timer = step.clock.set(due, Timer::Continue(key, Box::new(message)));
-                self.threads[key].extra().continues.push(timer);
+                self.threads[key].extra.get_or_insert_default().continues.push(timer);
             }
             WaitsFor::Call(reply_to) => {
                 self.queued += 1;
                 if let Some(parent) = self.threads[key].parent.filter(|_| reply_to != ReplyTo::None) {
                     self.threads[parent].children.open += 1;
                 }
-                let backlog = self.threads[key].extra().spawned.get_or_insert_default();
+                let backlog = self.threads[key].extra.get_or_insert_default().spawned.get_or_insert_default();
                 backlog.push_back(Backlog { message, reply_to });
             }
         }
@@ -587,7 +576,9 @@ impl Tree {
 
     /// Takes the next message of a thread.
     pub(in crate::core) fn take(&mut self, key: ThreadKey) -> Option<Queued> {
-        let message = self.threads[key].mailbox.pop()?;
+        let mailbox = &mut self.threads[key].mailbox;
+        let message = mailbox.as_mut()?.pop_front()?;
+        mailbox.take_if(|mailbox| mailbox.is_empty());
         self.queued -= 1;
         Some(message)
     }
@@ -608,7 +599,7 @@ impl Tree {
 
     /// The delay of a message is over.
     pub(in crate::core) fn end_delay(&mut self, key: ThreadKey, id: TimerId) {
-        self.threads[key].extra().continues.retain(|&other| other != id);
+        self.threads[key].extra.get_or_insert_default().continues.retain(|&other| other != id);
         self.delayed -= 1;
     }
 
@@ -655,7 +646,7 @@ impl Tree {
     pub(in crate::core) fn conversation(&mut self, key: ThreadKey) -> Rc<Conversation> {
         let root = self.threads[key].root;
         let (client, scheduling) = (self.threads[root].owner.client(), self.setup.blueprint.scheduling);
-        let state = self.threads[root].extra().root.get_or_insert_default();
+        let state = self.threads[root].extra.get_or_insert_default().root.get_or_insert_default();
         state.conversation.get_or_insert_with(|| Rc::new(Conversation::new(client.into(), scheduling))).clone()
     }
 
@@ -678,7 +669,7 @@ impl Tree {
         let reply_to = std::mem::replace(&mut thread.reply_to, ReplyTo::None);
         let owed = Owed { parent: thread.parent, reply_to, opened_by: thread.opened_by };
         self.write_owes(key, step);
-        self.end_rounds(key);
+        Self::end_rounds(&mut self.threads[key]);
         owed
     }
 
@@ -741,7 +732,9 @@ impl Tree {
         let Some(thread) = self.threads.remove(key) else { return };
         step.out.write(|| Op::Close { thread: thread.sequence });
         self.directory.thread_closed();
-        if let Some(state) = self.threads.get_mut(root).and_then(|root| root.extra().root.as_mut()) {
+        if let Some(state) =
+            self.threads.get_mut(root).and_then(|root| root.extra.get_or_insert_default().root.as_mut())
+        {
             state.live_threads -= 1;
         }
         if let Some(timer) = thread.extra.and_then(|extra| extra.timer) {
@@ -839,8 +832,8 @@ impl Tree {
             own_deadline: thread.parent.is_some() && thread.extra.as_ref().is_some_and(|extra| extra.timer.is_some()),
             spawned: thread.is_spawned(),
             left: root.is_some_and(|root| root.left),
-            label: thread.label().cloned(),
-            traceparent: thread.traceparent().cloned(),
+            label: thread.extra.as_ref().and_then(|extra| extra.label.clone()),
+            traceparent: thread.extra.as_ref().and_then(|extra| extra.traceparent.clone()),
         }
     }
 
@@ -863,10 +856,6 @@ impl Thread {
         self.extra.as_ref().and_then(|extra| extra.root.as_ref()).is_some_and(|root| root.boot)
     }
 
-    pub(in crate::core) fn extra(&mut self) -> &mut Extra {
-        self.extra.get_or_insert_default()
-    }
-
     /// The number of children of a listener that it has opened, or whose ordinals are reserved.
     fn children_of(&mut self, listener: ListenerId) -> &mut u32 {
         if self.first_children.count == 0 {
@@ -875,7 +864,7 @@ impl Thread {
         if self.first_children.listener == listener {
             &mut self.first_children.count
         } else {
-            self.extra().children_of(listener)
+            self.extra.get_or_insert_default().children_of(listener)
         }
     }
 
@@ -900,12 +889,9 @@ impl Thread {
         }
     }
 
-    pub(in crate::core) fn traceparent(&self) -> Option<&Arc<str>> {
-        self.extra.as_ref()?.traceparent.as_ref()
-    }
-
-    fn label(&self) -> Option<&Arc<str>> {
-        self.extra.as_ref()?.label.as_ref()
+    /// The number of its messages.
+    pub(in crate::core) fn queued(&self) -> usize {
+        self.mailbox.as_ref().map_or(0, |mailbox| mailbox.len())
     }
 
     pub(in crate::core) fn is_spawned(&self) -> bool {
@@ -921,8 +907,8 @@ impl Thread {
     }
 
     /// Returns the number of slots in its mailbox that are taken: by queued messages and by promised answers.
-    fn reserved(&self) -> usize {
-        self.children.open as usize + self.mailbox.len() + self.pending_continues() + self.backlog_len()
+    pub(in crate::core) fn reserved(&self) -> usize {
+        self.children.open as usize + self.queued() + self.pending_continues() + self.backlog_len()
     }
 
     fn new(
@@ -941,7 +927,7 @@ impl Thread {
             reply_to: ReplyTo::None,
             deadline: Time::MAX,
             sequence,
-            mailbox: Mailbox::default(),
+            mailbox: None,
             invocation: None,
             children: Children::default(),
             first_children: ChildCount::NONE,
@@ -969,7 +955,7 @@ impl From<Owner> for Sender {
 
 impl Owner {
     /// The client that owns it, if one does.
-    pub(in crate::core) fn client(self) -> Option<ClientId> {
+    fn client(self) -> Option<ClientId> {
         match self {
             Self::Client(client) => Some(client),
             Self::Listener(_) | Self::None => None,
@@ -999,34 +985,6 @@ impl Extra {
 impl ChildCount {
     /// No threads of any listener.
     pub(in crate::core) const NONE: Self = Self { listener: ListenerId(0), count: 0 };
-}
-
-impl Mailbox {
-    pub(in crate::core) fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |queue| queue.len())
-    }
-
-    fn push(&mut self, message: Queued) {
-        // Most hold one message: room for more comes with the second.
-        self.0.get_or_insert_with(|| Box::new(VecDeque::with_capacity(1))).push_back(message);
-    }
-
-    pub(in crate::core) fn iter(&self) -> impl Iterator<Item = &Queued> {
-        self.0.iter().flat_map(|queue| queue.iter())
-    }
-
-    pub(in crate::core) fn front(&self) -> Option<&Queued> {
-        self.0.as_ref()?.front()
-    }
-
-    fn pop(&mut self) -> Option<Queued> {
-        let queue = self.0.as_mut()?;
-        let message = queue.pop_front();
-        if queue.is_empty() {
-            self.0 = None;
-        }
-        message
-    }
 }
 
 /// Writes that a message was discarded, though its thread stays.
