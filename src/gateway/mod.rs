@@ -158,7 +158,7 @@ impl Gateway {
     #[must_use]
     pub fn install(&self, mut builder: OrganismBuilder) -> OrganismBuilder {
         builder.events();
-        builder.recoverable(self.mailboxes.recoverable()).pauses(Arc::new(self.mailboxes.clone()))
+        builder.recoverable(self.mailboxes.recoverable()).elsewhere(Arc::new(self.mailboxes.clone()))
     }
 
     /// Sets the delegate that gives the notices of responses, instead of the one that reads the mailboxes of clients.

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use systole_core::core::{Attachment, OperationError, ReadAnswer};
-use systole_core::journal::{JournalError, Number, Op, Recovered};
+use systole_core::core::{Attachment, DeadLetterError, OperationError, ReadAnswer};
+use systole_core::journal::{ActRecord, JournalError, Number, Op, Recovered};
 use systole_core::mailbox::{
     DeliveryMode, End, MailboxChange, MailboxInput, MailboxLimits, Mailboxes, Refused, Settlement,
 };
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::recovered_mail::RecoveredMail;
 pub(super) use crate::runtime::Ending;
-use crate::runtime::{BoxFuture, Following, JournalAppender, Pauses, Recoverable};
+use crate::runtime::{ActedElsewhere, Elsewhere, Following, JournalAppender, MailboxAct, Recoverable};
 use crate::settings::Mode;
 use systole_store::clock::Clock;
 
@@ -221,7 +221,15 @@ impl MailboxService {
     /// # Errors
     /// [`ActError`]: nothing has changed.
     pub(super) fn act(&self, input: MailboxInput) -> Result<Acted, ActError> {
-        self.0.act(input, None)
+        self.0.act(input, None, None)
+    }
+
+    /// Acts as [`act`](Self::act), for an operator if there is a record: that is written with the changes, if there are any.
+    ///
+    /// # Errors
+    /// As [`act`](Self::act).
+    pub(super) fn operate(&self, input: MailboxInput, record: Option<ActRecord>) -> Result<Acted, ActError> {
+        self.0.act(input, None, record)
     }
 
     /// Settles a message: like [`act`](Self::act), with the reply as the judge has read it.
@@ -231,7 +239,7 @@ impl MailboxService {
         settlement: Settlement,
         read: Option<ReadAnswer>,
     ) -> Result<Acted, ActError> {
-        self.0.act(MailboxInput::Settle { id, settlement }, read)
+        self.0.act(MailboxInput::Settle { id, settlement }, read, None)
     }
 
     /// Expires leases; runs until the future is dropped.
@@ -289,26 +297,41 @@ impl MailboxService {
     }
 }
 
-impl Pauses for MailboxService {
-    fn pause(&self, listener: &Name, pause: bool) -> Option<BoxFuture<'static, Result<(), OperationError>>> {
-        self.mode(listener)?;
-        let name = listener.clone();
-        let input = if pause { MailboxInput::Pause { name } } else { MailboxInput::Resume { name } };
-        let acted = self.act(input);
+impl Elsewhere for MailboxService {
+    fn act(&self, mailbox: &Name, act: MailboxAct, record: ActRecord) -> Option<ActedElsewhere> {
+        self.mode(mailbox)?;
+        let name = mailbox.clone();
+        let (input, is_of_letter) = match act {
+            MailboxAct::Pause => (MailboxInput::Pause { name }, false),
+            MailboxAct::Resume => (MailboxInput::Resume { name }, false),
+            MailboxAct::Redrive(id) => (MailboxInput::Redrive { mailbox: name, id: Some(id) }, true),
+            MailboxAct::Discard(id) => (MailboxInput::Discard { mailbox: name, id: Some(id) }, true),
+        };
+        let acted = self.operate(input, Some(record));
         Some(Box::pin(async move {
             // The mailbox is there, so nothing but an end refuses it.
             let mut acted = acted.map_err(|_| OperationError::Closed)?;
-            acted.durable().await.map_err(|Ending| OperationError::Closed)
+            acted.durable().await.map_err(|Ending| OperationError::Closed)?;
+            if is_of_letter && acted.change.count == 0 { Err(DeadLetterError::Unknown.into()) } else { Ok(()) }
         }))
     }
 
     fn paused_since(&self, listener: &Name) -> Option<Time> {
         self.look(|machine| machine.paused_since(listener))
     }
+
+    fn names(&self) -> Vec<Name> {
+        self.0.modes.keys().cloned().collect()
+    }
 }
 
 impl Inner {
-    fn act(self: &Arc<Self>, input: MailboxInput, mut read: Option<ReadAnswer>) -> Result<Acted, ActError> {
+    fn act(
+        self: &Arc<Self>,
+        input: MailboxInput,
+        mut read: Option<ReadAnswer>,
+        record: Option<ActRecord>,
+    ) -> Result<Acted, ActError> {
         let appender = self.appender.get().filter(|appender| !appender.is_sealed()).ok_or(Ending)?;
         let asked = about(&input);
         let moved = match &input {
@@ -320,6 +343,12 @@ impl Inner {
         let now = self.follow_date(&mut machine, appender.clock());
         let (mut change, done) = machine.handle(input, now);
         let mut durable = Vec::new();
+        if let Some(record) = record
+            && done.is_ok()
+            && !change.ops.is_empty()
+        {
+            change.ops.push(Op::Acted(record));
+        }
         let ends = std::mem::take(&mut change.ends);
         let ended_here = ends.iter().any(|end| Some(end.id) == asked);
         for end in ends {
@@ -416,7 +445,7 @@ impl Inner {
             }
         } else {
             // Refused if the organism ends.
-            drop(self.act(MailboxInput::Moved { id }, None));
+            drop(self.act(MailboxInput::Moved { id }, None, None));
         }
     }
 
@@ -480,7 +509,7 @@ impl Recoverable for Inner {
             Box::new(move || {
                 for id in over {
                     // No handler waits for the message: one that had it was deregistered.
-                    let _ = self.act(MailboxInput::Abandoned { id }, None);
+                    let _ = self.act(MailboxInput::Abandoned { id }, None, None);
                 }
             })
         })

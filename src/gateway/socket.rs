@@ -177,13 +177,15 @@ async fn accept(listener: UnixListener, router: Router, answering: &mut JoinSet<
 
 fn router(organism: Arc<Organism>) -> Router {
     Router::new()
-        .route("/v1/admin/acts", post(act))
+        .route("/v1/admin/acts", post(act).get(|s, r| looks_at(s, Look::Acts, r)))
         .route("/v1/admin/ask", post(ask))
         .route("/v1/admin/conversations", get(|s, r| looks_at(s, Look::Conversations, r)))
         .route("/v1/admin/conversations/{id}/threads", get(|s, p, r| look_of(s, Look::Threads, p, r)))
         .route("/v1/admin/threads/{id}/messages", get(|s, p, r| look_of(s, Look::Messages, p, r)))
         .route("/v1/admin/messages/{id}", get(|s, p, r| look_of(s, Look::Message, p, r)))
         .route("/v1/admin/dead-letters", get(|s, r| looks_at(s, Look::DeadLetters, r)))
+        .route("/v1/admin/mailboxes", get(|s, r| looks_at(s, Look::Mailboxes, r)))
+        .route("/v1/admin/tasks", get(|s, r| looks_at(s, Look::Tasks, r)))
         .route("/v1/admin/listeners", get(|s, r| looks_at(s, Look::Listeners, r)))
         .route("/v1/admin/events", get(|s, r| looks_at(s, Look::Events, r)))
         .fallback(|| async { Problem::not_found("there is no such path: see docs/operate.md") })

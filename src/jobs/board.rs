@@ -167,6 +167,13 @@ impl TaskBoard {
         told(registry.outcome(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())))).await
     }
 
+    /// Reads each task, with its job.
+    pub(crate) fn each(&self, mut read: impl FnMut(&Name, &Task)) {
+        let mut each = |inbox: &TaskInbox| inbox.tasks().for_each(|task| read(inbox.job(), task));
+        self.jobs.iter().for_each(|job| job.lock().inboxes.inboxes().for_each(&mut each));
+        self.registries.iter().for_each(|registry| registry.lock().inboxes.inboxes().for_each(&mut each));
+    }
+
     fn job(&self, name: &Name) -> Option<&Arc<Shared<TaskInbox>>> {
         self.jobs.iter().find(|job| job.name == *name)
     }

@@ -1,5 +1,6 @@
 //! Acts.
 
+use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,15 +11,25 @@ use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use systole_core::core::{
-    DeadLetter, DeadLetterError, DeadLetterId, Egress, Event, EventKind, Operation, OperationError, Party,
+    DeadLetter, DeadLetterError, DeadLetterId, Egress, Event, EventKind, ListenerId, Operation, OperationError, Party,
 };
-use systole_core::vocab::{FaultCode, Name, Partition, QName, ThreadId, ThreadPath};
+use systole_core::journal::{ActRecord, Number, Op};
+use systole_core::vocab::{MessageId, Name, Partition, ThreadId, ThreadPath};
 use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::{Element, Validated, Validator};
+use tokio::sync::oneshot;
 
 use super::Operations;
-use crate::journal::Retry;
-use crate::runtime::{NoSuchClient, SendError};
+use super::look::{LookError, Wanted, takes};
+use crate::journal::{KeptLetter, Retry};
+#[cfg(feature = "gateway")]
+use crate::runtime::MailboxAct;
+use crate::runtime::{Ending, NoSuchClient, SendError};
+
+/// Dead letters that are looked for at once.
+const PAGE: usize = 500;
+/// Most characters of what an act was about in its record.
+const OF: usize = 256;
 
 /// An act of an operator. As JSON: `{"act": "pause", "listener": "planner"}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,12 +94,12 @@ pub enum Act {
     },
 }
 
-/// The dead letters of an act: those that match all conditions.
+/// The dead letters of an act, of the pump and of mailboxes: those that match all conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Letters {
-    /// Their ids, or their numbers in the journal; left out, any.
+    /// Their ids, as the look has them; left out, any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ids: Option<Vec<String>>,
     /// The sender.
@@ -96,13 +107,22 @@ pub struct Letters {
     pub from: Option<String>,
     /// The listener that they were for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
+    pub listener: Option<String>,
     /// The payload, {namespace}local.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
-    /// The code of the fault that is their reason.
+    /// The code of the fault that is their reason; `failed` in a mailbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    pub fault: Option<String>,
+    /// A text in their payload or their reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The time (RFC 3339) from which on they are dead letters; those of a mailbox came there then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// The time before which they became dead letters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
 }
 
 /// Parses a value from an object; serde alone would take an array, too, and an empty one for all dead letters.
@@ -199,42 +219,33 @@ impl Act {
     }
 }
 
-/// Parsed [`Letters`].
-struct Filter {
-    ids: Option<Vec<String>>,
-    from: Option<Name>,
-    to: Option<Name>,
-    payload: Option<QName>,
-    reason: Option<FaultCode>,
+/// Dead letters that an act is about, and what their ids are.
+#[derive(Debug, Default)]
+struct Targets {
+    found: Vec<(String, Target)>,
+    /// Ids that were named, and are of none.
+    absent: Vec<String>,
 }
 
-impl Filter {
-    fn of(letters: &Letters) -> Result<Self, ActError> {
-        let reason = |code: &str| {
-            FaultCode::named(code).ok_or_else(|| ActError::Invalid(format!("'{code}' is no code of a fault")))
-        };
-        Ok(Self {
-            ids: letters.ids.clone(),
-            from: letters.from.as_deref().map(parsed).transpose()?,
-            to: letters.to.as_deref().map(parsed).transpose()?,
-            payload: letters.payload.as_deref().map(parsed).transpose()?,
-            reason: letters.reason.as_deref().map(reason).transpose()?,
-        })
-    }
-
-    fn takes(&self, letter: &DeadLetter) -> bool {
-        let payload = || letter.payload.as_ref().map(|payload| payload.root());
-        self.ids.as_ref().is_none_or(|ids| ids.iter().any(|id| is(letter, id)))
-            && self.from.as_ref().is_none_or(|from| *from == letter.from)
-            && self.to.as_ref().is_none_or(|to| letter.to.as_ref() == Some(to))
-            && self.payload.as_ref().is_none_or(|name| payload() == Some(name))
-            && self.reason.is_none_or(|reason| letter.reason.code == reason)
-    }
+/// A dead letter that an act is about.
+#[derive(Debug)]
+enum Target {
+    /// One of the pump; none if no core has it just now.
+    Pump(Option<DeadLetterId>),
+    /// One of a mailbox.
+    Mailbox(Name, MessageId),
 }
 
-/// Compares a dead letter with an id: its own, or the number that the journal has of it.
-fn is(letter: &DeadLetter, id: &str) -> bool {
-    id == letter.id.to_string() || id == letter.id.number().to_string()
+/// A dead letter of the pump or of a mailbox in an act.
+#[derive(Debug, Clone, Copy)]
+enum LetterAct {
+    Redrive,
+    Discard,
+}
+
+/// The number of a dead letter of the pump that an id names: it alone, or behind a core.
+fn letter_number(id: &str) -> Option<Number> {
+    id.rsplit_once('-').map_or(id, |(core, number)| if core.parse::<u16>().is_ok() { number } else { id }).parse().ok()
 }
 
 fn parsed<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, ActError> {
@@ -259,11 +270,8 @@ impl Operations<'_> {
                 let thread = thread.as_deref().map_or(Ok(root), parsed)?;
                 only(thread.to_string(), self.cancel(root, thread).await)
             }
-            Act::Redrive { letters } => {
-                let redrive = |letter| Operation::Redrive { letter, root: self.organism.shared.root() };
-                self.each_letter(name, letters, redrive).await
-            }
-            Act::Discard { letters } => self.each_letter(name, letters, |letter| Operation::Discard { letter }).await,
+            Act::Redrive { letters } => self.each_letter(LetterAct::Redrive, letters).await,
+            Act::Discard { letters } => self.each_letter(LetterAct::Discard, letters).await,
             Act::Retry { conversation, at, edit, owner } => {
                 let retry = Retry {
                     conversation: parsed(conversation)?,
@@ -285,13 +293,13 @@ impl Operations<'_> {
                     Some(set) => set(level).map_err(|why| ActError::Invalid(format!("{level}: {why}"))),
                     None => Err(ActError::Invalid("this program sets no levels of its log".to_owned())),
                 };
-                only(level.clone(), self.told(name, level, set))
+                only(level.clone(), self.told(name, level, set, Recorded::Not).await)
             }
             Act::Drain { within } => {
                 let organism = self.organism.blueprint().organism.to_string();
-                let begun = self.told(name, &organism, Ok(()));
+                let begun = self.told(name, &organism, Ok(()), Recorded::Not);
                 self.organism.drain_by(Duration::from_secs(u64::from(*within)));
-                only(organism, begun)
+                only(organism, begun.await)
             }
         }
     }
@@ -308,7 +316,7 @@ impl Operations<'_> {
         let client = self.organism.client(client)?;
         let mut conversation = client.converse();
         let sent = conversation.send_only_bytes(envelope).map_err(ActError::from);
-        self.told("ask", &conversation.id().to_string(), sent)?;
+        self.told("ask", &conversation.id().to_string(), sent, Recorded::Not).await?;
         let answer = conversation.receive().await;
         conversation.keep();
         let ended = answer.is_none() && self.organism.ready() == Err(SendError::Closed);
@@ -320,7 +328,9 @@ impl Operations<'_> {
     /// # Errors
     /// [`ActError`] if it is not open.
     pub async fn cancel(&self, conversation: ThreadId, thread: ThreadId) -> Result<(), ActError> {
-        self.told("cancel", &thread.to_string(), self.cancelled(conversation, thread).await)
+        let of = thread.to_string();
+        let result = self.cancelled(conversation, thread, self.record("cancel", &of)).await;
+        self.told("cancel", &of, result, Recorded::WithEffect).await
     }
 
     /// Redrives a dead letter: it is judged from the start, as if its sender emitted it now.
@@ -336,8 +346,7 @@ impl Operations<'_> {
     /// # Cancel safety
     /// Once polled, it is redriven even if the future is dropped.
     pub async fn redrive(&self, letter: DeadLetterId) -> Result<(), ActError> {
-        let root = self.organism.shared.root();
-        self.letter("redrive", letter, Operation::Redrive { letter, root }).await
+        self.letter(LetterAct::Redrive, &letter.to_string(), &Target::Pump(Some(letter))).await
     }
 
     /// Deletes a dead letter.
@@ -348,7 +357,7 @@ impl Operations<'_> {
     /// # Cancel safety
     /// Once polled, it is deleted even if the future is dropped.
     pub async fn discard(&self, letter: DeadLetterId) -> Result<(), ActError> {
-        self.letter("discard", letter, Operation::Discard { letter }).await
+        self.letter(LetterAct::Discard, &letter.to_string(), &Target::Pump(Some(letter))).await
     }
 
     /// Opens a conversation of the journal again from a message on, as a new one, and returns its id: see [`Act::Retry`].
@@ -364,7 +373,7 @@ impl Operations<'_> {
         let conversation = retry.conversation.to_string();
         let opened = self.retried(retry).await;
         let told = opened.as_ref().map(drop).map_err(Clone::clone);
-        self.told("retry", &conversation, told)?;
+        self.told("retry", &conversation, told, Recorded::WithEffect).await?;
         opened
     }
 
@@ -373,7 +382,8 @@ impl Operations<'_> {
     /// # Errors
     /// [`ActError`] if there is no such listener, or the organism has ended.
     pub async fn pause(&self, listener: &str) -> Result<(), ActError> {
-        self.told("pause", listener, self.paused(listener, true).await)
+        let result = self.paused(listener, true, self.record("pause", listener)).await;
+        self.told("pause", listener, result, Recorded::WithEffect).await
     }
 
     /// Resumes a listener. One that is not paused stays as it is.
@@ -381,17 +391,18 @@ impl Operations<'_> {
     /// # Errors
     /// [`ActError`] if there is no such listener, or the organism has ended.
     pub async fn resume(&self, listener: &str) -> Result<(), ActError> {
-        self.told("resume", listener, self.paused(listener, false).await)
+        let result = self.paused(listener, false, self.record("resume", listener)).await;
+        self.told("resume", listener, result, Recorded::WithEffect).await
     }
 
-    async fn cancelled(&self, root: ThreadId, thread: ThreadId) -> Result<(), ActError> {
+    async fn cancelled(&self, root: ThreadId, thread: ThreadId, record: ActRecord) -> Result<(), ActError> {
         let shared = &self.organism.shared;
         // A conversation of `<boot>` lives where that does, whatever its id.
         let homes = [Partition::of(root), Partition::BOOT].map(|partition| shared.directory.core_of(partition));
         let mut result = Err(OperationError::NotOpen(thread));
         for home in homes.into_iter().flatten() {
             if matches!(result, Err(OperationError::NotOpen(_))) {
-                result = shared.operate(home, Operation::Cancel { root, thread }).await;
+                result = shared.operate(home, Operation::Cancel { root, thread }, record.clone()).await;
             }
         }
         Ok(result?)
@@ -404,11 +415,13 @@ impl Operations<'_> {
         let failed = |why: &dyn std::fmt::Display| if ends() { OperationError::Closed.into() } else { failed(why) };
         let query = self.organism.query().map_err(|error| failed(&error))?;
         let query = query.ok_or_else(|| failed(&"the organism has no journal, so it keeps no past"))?;
+        let mut record = self.record("retry", &retry.conversation.to_string());
         let moment = query.moment(retry).await.map_err(|error| failed(&error))?;
         let moment = Box::new(moment.map_err(|error| failed(&error))?);
         let root = shared.root();
+        record.opened = Some(root);
         let home = shared.directory.core_of(Partition::of(root)).ok_or(OperationError::Closed)?;
-        shared.operate(home, Operation::Retry { moment, root }).await?;
+        shared.operate(home, Operation::Retry { moment, root }, record).await?;
         Ok(root)
     }
 
@@ -422,67 +435,222 @@ impl Operations<'_> {
         judged.map_err(|error| ActError::Invalid(error.to_string()))
     }
 
-    async fn paused(&self, listener: &str, pause: bool) -> Result<(), ActError> {
+    async fn paused(&self, listener: &str, pause: bool, record: ActRecord) -> Result<(), ActError> {
         let shared = &self.organism.shared;
         let Some(Party::Listener(id)) = shared.blueprint.party(listener) else {
             return Err(ActError::NoListener { name: listener.to_owned() });
         };
+        let name = &shared.blueprint[id].name;
         #[cfg(feature = "gateway")]
-        if let Some(paused) = self.organism.pause_elsewhere(&shared.blueprint[id].name, pause) {
-            return Ok(paused.await?);
+        for mailboxes in self.organism.elsewhere() {
+            let act = if pause { MailboxAct::Pause } else { MailboxAct::Resume };
+            if let Some(acted) = mailboxes.act(name, act, record.clone()) {
+                return Ok(acted.await?);
+            }
         }
-        let operation = || match pause {
-            true => Operation::Pause { listener: id },
-            false => Operation::Resume { listener: id },
-        };
-        for told in shared.operate_everywhere(operation) {
-            told.await.unwrap_or(Err(OperationError::Closed))?;
+        let told = self.pause_here(id, name, pause, record).map_err(|Ending| OperationError::Closed)?;
+        told.await.map_err(|_| OperationError::Closed)?;
+        // All cores have learned of it when they answer a question behind it.
+        match shared.look(|_| ()).await.is_empty() {
+            true => Err(OperationError::Closed.into()),
+            false => Ok(()),
         }
-        Ok(())
     }
 
-    async fn letter(&self, act: &'static str, letter: DeadLetterId, operation: Operation) -> Result<(), ActError> {
-        let result = match self.organism.shared.closed.load(Ordering::Acquire) {
-            true => Err(OperationError::Letter(DeadLetterError::Closed)),
-            false => self.organism.shared.operate(letter.core(), operation).await,
-        };
-        self.told(act, &letter.to_string(), result.map_err(ActError::from))
-    }
-
-    async fn each_letter(
+    /// Pauses a listener whose slots are here, or resumes it. The cores learn of it when it is durable; no core writes it, as
+    /// none may have the partition of `<boot>`.
+    fn pause_here(
         &self,
-        act: &'static str,
-        letters: &Letters,
-        operation: impl Fn(DeadLetterId) -> Operation,
-    ) -> Result<Vec<Outcome>, ActError> {
-        let filter = Filter::of(letters)?;
+        id: ListenerId,
+        name: &Name,
+        pause: bool,
+        record: ActRecord,
+    ) -> Result<oneshot::Receiver<()>, Ending> {
+        let shared = self.organism.shared.clone();
+        let (tell, told) = oneshot::channel();
+        // Held until the step is on its way: acts have one order in the journal and here.
+        let mut paused = self.organism.shared.lock_paused();
+        let since = pause.then(|| shared.clock.now());
+        let changes = paused.contains_key(name) != pause;
+        let mut ops = vec![Op::Acted(record)];
+        if changes {
+            ops.push(Op::Paused { listener: name.clone(), since });
+        }
+        self.organism.write_beside(
+            ops,
+            Box::new(move || {
+                shared.tell_paused(id, pause);
+                // The caller may have dropped its future.
+                let _ = tell.send(());
+            }),
+        )?;
+        match since {
+            Some(since) if changes => drop(paused.insert(name.clone(), since)),
+            Some(_) => {}
+            None => drop(paused.remove(name)),
+        }
+        Ok(told)
+    }
+
+    async fn letter(&self, act: LetterAct, id: &str, target: &Target) -> Result<(), ActError> {
+        let shared = &self.organism.shared;
+        let name = act.name();
+        let record = self.record(name, id);
+        let result = match target {
+            _ if shared.closed.load(Ordering::Acquire) => Err(OperationError::Letter(DeadLetterError::Closed)),
+            Target::Pump(None) => Err(DeadLetterError::Unknown.into()),
+            Target::Pump(Some(letter)) => {
+                let (letter, root) = (*letter, shared.root());
+                let operation = match act {
+                    LetterAct::Redrive => Operation::Redrive { letter, root },
+                    LetterAct::Discard => Operation::Discard { letter },
+                };
+                shared.operate(letter.core(), operation, record).await
+            }
+            #[cfg(not(feature = "gateway"))]
+            Target::Mailbox(..) => Err(DeadLetterError::Unknown.into()),
+            #[cfg(feature = "gateway")]
+            Target::Mailbox(mailbox, message) => {
+                let act = match act {
+                    LetterAct::Redrive => MailboxAct::Redrive(*message),
+                    LetterAct::Discard => MailboxAct::Discard(*message),
+                };
+                let acted = self.organism.elsewhere().find_map(|all| all.act(mailbox, act, record.clone()));
+                match acted {
+                    Some(acted) => acted.await,
+                    // Of a listener that is no longer registered.
+                    None => Err(DeadLetterError::Unknown.into()),
+                }
+            }
+        };
+        self.told(name, id, result.map_err(ActError::from), Recorded::WithEffect).await
+    }
+
+    async fn each_letter(&self, act: LetterAct, letters: &Letters) -> Result<Vec<Outcome>, ActError> {
+        let Targets { found, absent } = self.targets(letters).await?;
         let mut outcomes = Vec::new();
-        let there = self.organism.dead_letters().await;
-        for letter in there.iter().filter(|letter| filter.takes(letter)) {
-            let result = self.letter(act, letter.id, operation(letter.id)).await;
+        for (id, target) in found {
+            let result = self.letter(act, &id, &target).await;
             if let (true, Err(error)) = (outcomes.is_empty(), &result)
                 && error.is_of_all()
             {
                 return result.map(|()| outcomes);
             }
-            outcomes.push(Outcome::of(letter.id.to_string(), result.err().map(|error| error.to_string())));
+            outcomes.push(Outcome::of(id, result.err().map(|error| error.to_string())));
         }
-        // What was named and isn't there is told, too.
-        let absent = |id: &&String| !there.iter().any(|letter| is(letter, id));
-        for id in filter.ids.iter().flatten().filter(absent) {
-            outcomes.push(Outcome::of(id.clone(), Some(DeadLetterError::Unknown.to_string())));
-        }
+        let unknown = || Some(DeadLetterError::Unknown.to_string());
+        outcomes.extend(absent.into_iter().map(|id| Outcome::of(id, unknown())));
         Ok(outcomes)
     }
 
-    /// Tells of an act in the events and in the log, and returns its result.
-    fn told(&self, act: &'static str, of: &str, result: Result<(), ActError>) -> Result<(), ActError> {
-        let error = result.as_ref().err().map(ToString::to_string);
+    /// Finds the dead letters of an act before it begins: one that dies again meanwhile is another one.
+    async fn targets(&self, letters: &Letters) -> Result<Targets, ActError> {
+        let invalid = |error: LookError| ActError::Invalid(error.to_string());
+        let mut filter = Wanted::from(letters).letters().map_err(invalid)?;
+        let mut targets = Targets::default();
+        let named: Option<Vec<_>> = letters.ids.as_ref().map(|ids| {
+            let of = |id: &String| (id.clone(), id.parse::<MessageId>().ok(), letter_number(id));
+            ids.iter().map(of).collect()
+        });
+        let of_cores =
+            self.organism.shared.look(|core| core.dead_letters().iter().map(|one| one.id).collect::<Vec<_>>());
+        match self.past().map_err(invalid)? {
+            Some(past) => {
+                let here: HashMap<_, _> = of_cores.await.into_iter().flatten().map(|id| (id.number(), id)).collect();
+                filter.ids = named.as_ref().map(|named| {
+                    let numbers = named.iter().filter(|(_, message, _)| message.is_none());
+                    (
+                        numbers.filter_map(|(_, _, number)| *number).collect(),
+                        named.iter().filter_map(|(_, id, _)| *id).collect(),
+                    )
+                });
+                filter.limit = PAGE;
+                loop {
+                    let (page, next) =
+                        past.query().letters(filter.clone()).await.map_err(|error| invalid(error.into()))?;
+                    targets.found.extend(page.into_iter().map(|letter| match letter {
+                        KeptLetter::Pump(letter, _) => {
+                            (letter.number.to_string(), Target::Pump(here.get(&letter.number).copied()))
+                        }
+                        KeptLetter::Mailbox(mail) => {
+                            (mail.record.id.to_string(), Target::Mailbox(mail.record.mailbox, mail.record.id))
+                        }
+                    }));
+                    let Some(next) = next else { break };
+                    filter.after = Some(next);
+                }
+            }
+            None => {
+                drop(of_cores);
+                let is_named = |letter: &DeadLetter| {
+                    let id = letter.id.to_string();
+                    letters.ids.as_ref().is_none_or(|ids| ids.contains(&id))
+                };
+                let there = self.organism.dead_letters().await;
+                let found = there.iter().filter(|letter| is_named(letter) && takes(&filter, letter));
+                targets.found.extend(found.map(|letter| (letter.id.to_string(), Target::Pump(Some(letter.id)))));
+            }
+        }
+        // What was named and isn't there is told, too.
+        let is_there = |id: &str, number: Option<Number>| {
+            targets
+                .found
+                .iter()
+                .any(|(found, _)| found == id || number.is_some_and(|number| *found == number.to_string()))
+        };
+        let absent = named.into_iter().flatten().filter(|(id, _, number)| !is_there(id, *number));
+        targets.absent = absent.map(|(id, ..)| id).collect();
+        Ok(targets)
+    }
+
+    /// The record of an act that has an effect.
+    fn record(&self, act: &'static str, of: &str) -> ActRecord {
+        let of: String = of.chars().take(OF).collect();
+        ActRecord { by: self.by.clone(), act: act.into(), of: of.into(), error: None, opened: None }
+    }
+
+    /// Tells of an act in the events and in the log, and returns its result, once the journal has the record of the act.
+    fn told(
+        &self,
+        act: &'static str,
+        of: &str,
+        result: Result<(), ActError>,
+        recorded: Recorded,
+    ) -> impl Future<Output = Result<(), ActError>> + use<> {
+        let error: Option<Arc<str>> = result.as_ref().err().map(|error| error.to_string().into());
         tracing::info!(by = %self.by, act, of, error = error.as_deref(), "an operator acted");
-        let kind = EventKind::Operated { by: self.by.clone(), act, of: of.into(), error: error.map(Arc::from) };
+        let kind = EventKind::Operated { by: self.by.clone(), act, of: of.into(), error: error.clone() };
         let at = self.organism.shared.clock.now();
         self.organism.report(Event::of_none(ThreadPath::new(Vec::new()), at, kind));
-        result
+        let (tell, told) = oneshot::channel();
+        if error.is_some() || recorded == Recorded::Not {
+            let record = ActRecord { error, ..self.record(act, of) };
+            // If it is refused the organism ends, and the act with it.
+            let _ = self.organism.write_beside(vec![Op::Acted(record)], Box::new(move || _ = tell.send(())));
+        } else {
+            drop(tell);
+        }
+        async move {
+            let _ = told.await;
+            result
+        }
+    }
+}
+
+/// States whether the step of an act has its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recorded {
+    /// It has, if the act had an effect.
+    WithEffect,
+    Not,
+}
+
+impl LetterAct {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Redrive => "redrive",
+            Self::Discard => "discard",
+        }
     }
 }
 

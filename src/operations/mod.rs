@@ -2,15 +2,19 @@
 //!
 //! The library, the gateway and the program are thin over this. An [`Act`] goes through the machines as an input of the core,
 //! and is durable where the organism is; each is an event and a line of the log, with the operator who did it. A look reads the
-//! present from the cores, and the past from the journal, into the same records.
+//! present from the cores, and the past from the journal, into the same records; [`Past`] does so where no organism runs.
 
 mod act;
 mod look;
+mod past;
+mod record;
 
 pub use act::{Act, ActError, Asked, Letters, Outcome};
-pub use look::{
-    ConversationRecord, LetterRecord, ListenerRecord, LookError, MessageKind, MessageRecord, Page, RestRecord,
-    ThreadRecord, Wanted,
+pub use look::{LookError, Wanted};
+pub use past::Past;
+pub use record::{
+    ActRecord, ConversationRecord, LetterRecord, ListenerRecord, MailboxRecord, MessageKind, MessageRecord, Page,
+    RestRecord, TaskRecord, ThreadRecord,
 };
 
 use systole_core::vocab::{Name, ThreadId};

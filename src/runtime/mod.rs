@@ -48,7 +48,7 @@ pub use organism::builder::OrganismBuilder;
 pub use organism::drain::Drained;
 pub(crate) use organism::part::Part;
 #[cfg(feature = "gateway")]
-pub(crate) use organism::part::Pauses;
+pub(crate) use organism::part::{ActedElsewhere, Elsewhere, MailboxAct};
 pub use organism::serve::ServeError;
 pub use organism::{NoSuchClient, Organism};
 pub use shard::breakdown::Breakdown;

@@ -11,7 +11,7 @@ use systole::journal::{
 };
 use systole::testing::{Failure, Interrupted, Kit, RemoteServer, check_journal};
 use systole::vocab::{Partition, Partitions, Time};
-use systole_core::core::CoreId;
+use systole_core::core::{CoreId, EventKind};
 use systole_core::journal::{BudgetRecord, Op};
 use systole_core::vocab::{Amounts, Budget};
 
@@ -123,13 +123,13 @@ fn only_the_next_opening_tells_whether_an_interrupted_append_was_written() {
 
 #[test]
 fn an_organism_whose_partitions_are_stolen_again_and_again_answers_each_question_once_or_may_be_asked_again() {
-    let mut all_takeovers = 0;
+    let (mut all_takeovers, mut fences) = (0, 0);
     for seed in 0..20 {
         let server = RemoteServer::new([3; 32], seed, 30);
         let organism = Organism::builder("remote")
             .on("front", async |question: Delivery<Question>| Ok(answered(&question.text)))
             .client("alice", |c| c.calls::<Question>());
-        let kit = Kit::start(organism.journal(server.connect())).unwrap();
+        let mut kit = Kit::start(organism.journal(server.connect())).unwrap();
         let client = kit.client("alice");
         // The numbers of the answers to each question: an answer that was not marked as read comes again.
         let mut answers = BTreeMap::<String, BTreeSet<u64>>::new();
@@ -151,12 +151,14 @@ fn an_organism_whose_partitions_are_stolen_again_and_again_answers_each_question
             takeovers += usize::from(kit.adopt(Partitions::ALL).is_ok());
         }
         kit.settle();
+        fences += kit.events().iter().filter(|event| matches!(event.kind, EventKind::Fenced { .. })).count();
         told += std::iter::from_fn(|| client.try_receive()).count();
         assert!(told >= 40, "seed {seed}: each is told: {told}");
         assert!(answers.values().all(|numbers| numbers.len() == 1), "seed {seed}: {answers:?}");
         all_takeovers += takeovers;
     }
     assert!(all_takeovers > 10, "partitions are hardly stolen: {all_takeovers} times");
+    assert!(fences >= all_takeovers, "each is an event: {fences} of {all_takeovers}");
 }
 
 #[tokio::test]
@@ -187,4 +189,46 @@ async fn partitions_move_between_the_threads_of_an_organism_that_writes_to_a_fil
     drop(organism);
     let left = SqliteJournal::open(&file.0, &JournalOptions::new([1; 32])).unwrap().recover().unwrap();
     assert!(left.threads.is_empty() && !left.crashed, "{left:?}");
+}
+
+#[test]
+fn an_answer_comes_once_however_often_its_conversation_moves() {
+    let journal = Arc::new(Mutex::new(MemoryJournal::new([1; 32])));
+    let organism = || {
+        Organism::builder("moves")
+            .on("front", async |question: Delivery<Question>| Ok(answered(&question.text)))
+            .client("alice", |c| c.calls::<Question>())
+            .journal(journal.clone())
+    };
+    let kit = Kit::start(organism()).unwrap();
+    let client = kit.client("alice");
+    let moves = || kit.adopt(kit.release(Partition(0)).unwrap()).unwrap();
+    let asked = |text: &str| {
+        client.tell(question(text)).unwrap();
+        kit.settle();
+    };
+    let unread = || std::iter::from_fn(|| client.try_receive()).count();
+    // It waits for its client.
+    asked("waits");
+    moves();
+    moves();
+    assert_eq!(unread(), 1);
+    // The client has it in hand.
+    asked("held");
+    assert!(client.try_receive().is_some());
+    moves();
+    assert_eq!(unread(), 0);
+    // It is read while no core serves its conversation.
+    asked("read");
+    let all = kit.release(Partition(0)).unwrap();
+    assert_eq!(unread(), 1);
+    kit.adopt(all).unwrap();
+    kit.settle();
+    assert_eq!(unread(), 0);
+    moves();
+    assert_eq!(unread(), 0);
+    drop(kit);
+    let again = Kit::start(organism()).unwrap();
+    again.settle();
+    assert!(again.client("alice").try_receive().is_none(), "it is known that all were read");
 }

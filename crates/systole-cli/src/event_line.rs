@@ -20,6 +20,7 @@ impl fmt::Display for EventLine<'_> {
             EventKind::Blocked { .. }
                 | EventKind::Released { .. }
                 | EventKind::Operated { .. }
+                | EventKind::Fenced { .. }
                 | EventKind::Rejected { .. }
         ) {
             let conversation = if f.alternate() { root.to_string() } else { root.short() };
@@ -89,6 +90,12 @@ impl fmt::Display for EventLine<'_> {
             EventKind::Operated { by, act, of, error } => {
                 write!(f, "{by} did {act} {of}")?;
                 error.iter().try_for_each(|error| write!(f, ", without effect: {error}"))
+            }
+            EventKind::Fenced { core } => {
+                write!(
+                    f,
+                    "another process has taken partitions of core {core} over: their conversations are dropped here"
+                )
             }
             EventKind::Rejected { by, call, status, code, reason, untold } => {
                 let by = by.as_ref().map_or("a stranger", |by| by.as_str());

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use super::{print, report};
 use systole::config::ConfigFinding;
 use systole::journal::JournalError;
+use systole::operations::LookError;
 use systole::runtime::Breakdown;
 use systole_core::journal::JournalErrorKind;
 
@@ -52,6 +53,14 @@ impl Failure {
     }
 
     /// Makes a failure of a journal that is damaged, or can't be used.
+    /// A look that shows nothing.
+    pub(super) fn look(error: LookError) -> Self {
+        match error {
+            LookError::Store(error) => Self::store(error),
+            error => Self::no(error.to_string()),
+        }
+    }
+
     pub(super) fn store(error: JournalError) -> Self {
         match error.kind() {
             JournalErrorKind::Damaged => Self::no(error.to_string()),

@@ -19,6 +19,7 @@ mod init;
 mod journal;
 mod journal_args;
 mod log;
+mod look;
 mod manual;
 mod new;
 #[cfg(feature = "gateway")]
@@ -92,9 +93,15 @@ enum Command {
     /// Show the conversations of a journal, while its organism runs or not; retry a conversation
     #[command(subcommand)]
     Thread(thread::Action),
-    /// Show, drop and redrive the dead letters of a journal
+    /// Show, drop and redrive dead letters, while the organism runs or not
     #[command(subcommand)]
     Dead(dead::Action),
+    /// Show the mailboxes of remote listeners: what waits, what is leased, and since when
+    Mailboxes(look::Mailboxes),
+    /// Show the tasks of jobs
+    Tasks(look::Tasks),
+    /// Show what operators did, and with which effect
+    Audit(look::Audit),
     /// Show what the listeners of a running organism do, and its open conversations
     #[cfg(feature = "gateway")]
     Top(operate::Top),
@@ -207,6 +214,9 @@ fn main() -> ExitCode {
         Command::Journal(action) => journal::run(&action),
         Command::Thread(action) => thread::run(&action),
         Command::Dead(action) => dead::run(&action),
+        Command::Mailboxes(args) => look::mailboxes(&args),
+        Command::Tasks(args) => look::tasks(&args),
+        Command::Audit(args) => look::audit(&args),
         #[cfg(feature = "gateway")]
         Command::Top(args) => operate::top(&args),
         #[cfg(feature = "gateway")]

@@ -467,6 +467,7 @@ fn went_wrong(kind: &EventKind) -> bool {
         | EventKind::LetterDropped { .. }
         | EventKind::Unattended { .. }
         | EventKind::Operated { .. }
+        | EventKind::Fenced { .. }
         | EventKind::Blocked { .. }
         | EventKind::Released { .. } => true,
         EventKind::Injected { claimed, .. } => claimed.is_some(),

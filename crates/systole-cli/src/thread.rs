@@ -16,6 +16,7 @@ use systole_core::vocab::{FaultCode, Name, QName, ThreadId, Time};
 use super::columns::{self, date_time};
 use super::failure::Failure;
 use super::journal_args;
+use super::look::code;
 use super::print;
 use super::sought::Sought;
 
@@ -71,13 +72,6 @@ pub(super) struct Only {
     /// Only conversations that opened before this time
     #[arg(long, value_name = "TIME")]
     until: Option<Time>,
-}
-
-fn code(text: &str) -> Result<FaultCode, String> {
-    FaultCode::named(text).ok_or_else(|| {
-        let all: Vec<_> = FaultCode::ALL.iter().map(|code| code.as_str()).collect();
-        format!("there is no such code: write one of {}", all.join(", "))
-    })
 }
 
 #[derive(Debug, Args)]

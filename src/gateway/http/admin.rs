@@ -10,6 +10,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use systole_core::core::Event;
+use systole_core::inbox::Status;
 use systole_core::vocab::{MessageId, Name, ThreadId};
 use tokio::time::{Instant, sleep_until};
 
@@ -20,12 +21,12 @@ use super::{AppState, metrics, view};
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 use crate::operations::{
-    Act, ActError, Asked, ConversationRecord, LetterRecord, ListenerRecord, LookError, MessageRecord, Operations,
-    Outcome, Page, ThreadRecord, Wanted,
+    Act, ActError, ActRecord, Asked, ConversationRecord, LetterRecord, ListenerRecord, LookError, MailboxRecord,
+    MessageRecord, Operations, Outcome, Page, TaskRecord, ThreadRecord, Wanted,
 };
 use crate::runtime::{Events, Observed, Organism};
 
-pub(super) fn calls() -> [Call; 10] {
+pub(super) fn calls() -> [Call; 13] {
     let page = |call: Call| {
         call.query::<String>("after", "The `next` of the page before.").limit("Entries of a page.").refuses(&[403])
     };
@@ -85,8 +86,36 @@ pub(super) fn calls() -> [Call; 10] {
             Call::get("/v1/admin/dead-letters", |State(app), caller, request| {
                 look(app, caller, Look::DeadLetters, request)
             })
-            .about("admin", "The dead letters, oldest first.")
-            .answers::<Page<LetterRecord>>(StatusCode::OK, "A page."),
+            .about("admin", "The dead letters: those of the pump, oldest first, then those of mailboxes.")
+            .query::<String>("from", "Only those of that sender.")
+            .query::<String>("listener", "Only those for that listener.")
+            .query::<String>("payload", "Only those with that payload: {namespace}local.")
+            .query::<String>("fault", "Only those for the reason of that code; `failed` in a mailbox.")
+            .query::<String>("text", "Only those with that text in their payload or their reason.")
+            .query::<view::DateTime>("since", "Only those that died then or later; in a mailbox: that came then.")
+            .query::<view::DateTime>("until", "Only those that died before.")
+            .answers::<Page<LetterRecord>>(StatusCode::OK, "A page.")
+            .refuses(&[422]),
+        ),
+        page(
+            Call::get("/v1/admin/mailboxes", |State(app), caller, request| look(app, caller, Look::Mailboxes, request))
+                .about("admin", "The mailboxes of remote listeners, in order of name.")
+                .answers::<Page<MailboxRecord>>(StatusCode::OK, "A page."),
+        ),
+        page(
+            Call::get("/v1/admin/tasks", |State(app), caller, request| look(app, caller, Look::Tasks, request))
+                .about("admin", "The tasks of jobs, in order of job, then of arrival.")
+                .query::<String>("job", "Only those of that job.")
+                .query::<Status>("state", "Only those in that state.")
+                .query::<String>("text", "Only those with that text.")
+                .answers::<Page<TaskRecord>>(StatusCode::OK, "A page.")
+                .refuses(&[422]),
+        ),
+        page(
+            Call::get("/v1/admin/acts", |State(app), caller, request| look(app, caller, Look::Acts, request))
+                .about("admin", "The acts of operators, newest first, as long as retention keeps them.")
+                .answers::<Page<ActRecord>>(StatusCode::OK, "A page.")
+                .refuses(&[422]),
         ),
         page(
             Call::get("/v1/admin/listeners", |State(app), caller, request| look(app, caller, Look::Listeners, request))
@@ -147,6 +176,9 @@ pub(in crate::gateway) enum Look {
     Messages(String),
     Message(String),
     DeadLetters,
+    Mailboxes,
+    Tasks,
+    Acts,
     Listeners,
     Events,
 }
@@ -229,7 +261,11 @@ impl Look {
             Self::Conversations => {
                 &["after", "limit", "listener", "state", "payload", "fault", "text", "since", "until"]
             }
-            Self::Threads(_) | Self::Messages(_) | Self::DeadLetters | Self::Listeners => &["after", "limit"],
+            Self::DeadLetters => &["after", "limit", "from", "listener", "payload", "fault", "text", "since", "until"],
+            Self::Tasks => &["after", "limit", "job", "state", "text"],
+            Self::Threads(_) | Self::Messages(_) | Self::Mailboxes | Self::Acts | Self::Listeners => {
+                &["after", "limit"]
+            }
             Self::Message(_) => &[],
             Self::Events => &["after", "run", "limit", "wait"],
         };
@@ -240,12 +276,15 @@ impl Look {
             after: query.text("after").map(str::to_owned),
             limit: Some(most),
             listener: query.filter::<Name>("listener", "the name of a listener")?,
-            open: match query.text("state") {
-                None => None,
-                Some("open") => Some(true),
-                Some("ended") => Some(false),
-                Some(_) => return Err(Problem::bad_request("state: write open or ended")),
+            open: match (&self, query.text("state")) {
+                (Self::Conversations, Some("open")) => Some(true),
+                (Self::Conversations, Some("ended")) => Some(false),
+                (Self::Conversations, Some(_)) => return Err(Problem::bad_request("state: write open or ended")),
+                _ => None,
             },
+            from: text("from"),
+            job: text("job"),
+            state: if matches!(self, Self::Tasks) { text("state") } else { None },
             payload: text("payload"),
             fault: text("fault"),
             text: text("text"),
@@ -284,7 +323,10 @@ impl Glance {
                 let id: MessageId = id.parse().map_err(|_| Problem::not_found("that is no id of a message"))?;
                 view::document(StatusCode::OK, &Page { items: operations.message(id).await?, next: None })
             }
-            Look::DeadLetters => view::document(StatusCode::OK, &operations.dead_letters(&wanted).await),
+            Look::DeadLetters => view::document(StatusCode::OK, &operations.dead_letters(&wanted).await?),
+            Look::Mailboxes => view::document(StatusCode::OK, &operations.mailboxes(&wanted).await?),
+            Look::Tasks => view::document(StatusCode::OK, &operations.tasks(&wanted).await?),
+            Look::Acts => view::document(StatusCode::OK, &operations.acts(&wanted).await?),
             Look::Listeners => view::document(StatusCode::OK, &operations.listeners(&wanted).await),
             Look::Events => {
                 let until = Instant::now() + wait;

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use systole_core::journal::ActRecord;
 use systole_core::mailbox::MailboxInput;
 use systole_core::vocab::{MessageId, Name, QName};
 use tokio::time::Instant;
@@ -92,9 +93,11 @@ pub(super) struct One {
 
 /// `POST /v1/mailboxes/{mailbox}/dead/redrive`
 pub(super) async fn redrive(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+    let operator = mailbox_request.operator();
     let (app, mailbox, One { id }) = mailbox_request.said().await?;
     let id = id.map(|id| message_id(&id)).transpose()?;
-    let mut acted = app.mailboxes.act(MailboxInput::Redrive { mailbox, id })?;
+    let record = operator.map(|by| record(by, "redrive", &mailbox, id));
+    let mut acted = app.mailboxes.operate(MailboxInput::Redrive { mailbox, id }, record)?;
     acted.durable().await?;
     let redriven = counted(id, acted.change.count)?;
     Ok(view::document(StatusCode::OK, &Redriven { redriven }))
@@ -103,11 +106,18 @@ pub(super) async fn redrive(mailbox_request: MailboxRequest) -> Result<Response,
 /// `DELETE /v1/mailboxes/{mailbox}/dead`
 pub(super) async fn discard(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
     let id = mailbox_request.query(&["id"])?.text("id").map(message_id).transpose()?;
-    let mut acted =
-        mailbox_request.app.mailboxes.act(MailboxInput::Discard { mailbox: mailbox_request.mailbox, id })?;
+    let record = mailbox_request.operator().map(|by| record(by, "discard", &mailbox_request.mailbox, id));
+    let input = MailboxInput::Discard { mailbox: mailbox_request.mailbox, id };
+    let mut acted = mailbox_request.app.mailboxes.operate(input, record)?;
     acted.durable().await?;
     let deleted = counted(id, acted.change.count)?;
     Ok(view::document(StatusCode::OK, &Deleted { deleted }))
+}
+
+/// The record of an admin's act on one dead letter of a mailbox, or on all.
+fn record(by: Name, act: &str, mailbox: &Name, one: Option<MessageId>) -> ActRecord {
+    let of = one.map_or_else(|| mailbox.to_string(), |id| id.to_string());
+    ActRecord { by, act: act.into(), of: of.into(), error: None, opened: None }
 }
 
 /// The number of redriven dead letters.

@@ -54,6 +54,11 @@ impl MailboxRequest {
         Query::of(&self.request, known)
     }
 
+    /// The admin who calls; none if the listener itself does.
+    pub(super) fn operator(&self) -> Option<Name> {
+        (!self.reader).then(|| self.known.principal.name.clone())
+    }
+
     /// The message that the request is about.
     pub(super) fn message(&self) -> Result<MessageId, Problem> {
         message_id(self.id.as_deref().unwrap_or_default())

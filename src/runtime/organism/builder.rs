@@ -15,7 +15,7 @@ use systole_xml::schema::{Catalog, DecodeFn, Payload, PayloadSchema};
 
 use super::Organism;
 #[cfg(feature = "gateway")]
-use super::part::Pauses;
+use super::part::Elsewhere;
 use super::part::{Part, Parts};
 use crate::journal::{Claim, Durability, Journaled, LogFull, OpenStore, Retention, Room, Store};
 use crate::runtime::handler::contract::{Acceptors, ClientBuilder, ContractBuilder, Words, undecoded};
@@ -51,7 +51,7 @@ pub struct OrganismBuilder {
     parts: Parts,
     recoverables: Vec<Arc<dyn Recoverable>>,
     #[cfg(feature = "gateway")]
-    pauses: Vec<Arc<dyn Pauses>>,
+    elsewhere: Vec<Arc<dyn Elsewhere>>,
     words: Words,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct OrganismSpec {
     pub(crate) recoverables: Vec<Arc<dyn Recoverable>>,
     pub(crate) log_levels: Option<LogLevels>,
     #[cfg(feature = "gateway")]
-    pub(crate) pauses: Vec<Arc<dyn Pauses>>,
+    pub(crate) elsewhere: Vec<Arc<dyn Elsewhere>>,
     pub(crate) warnings: Vec<BlueprintProblem>,
 }
 
@@ -143,7 +143,7 @@ impl OrganismBuilder {
             parts: Parts::default(),
             recoverables: Vec::new(),
             #[cfg(feature = "gateway")]
-            pauses: Vec::new(),
+            elsewhere: Vec::new(),
             words: Words::default(),
         }
     }
@@ -468,10 +468,10 @@ impl OrganismBuilder {
         self
     }
 
-    /// Adds mailboxes of listeners elsewhere, which are paused in place of the slots of their listeners.
+    /// Adds mailboxes of listeners elsewhere.
     #[cfg(feature = "gateway")]
-    pub(crate) fn pauses(mut self, pauses: Arc<dyn Pauses>) -> Self {
-        self.pauses.push(pauses);
+    pub(crate) fn elsewhere(mut self, mailboxes: Arc<dyn Elsewhere>) -> Self {
+        self.elsewhere.push(mailboxes);
         self
     }
 
@@ -536,7 +536,7 @@ impl OrganismBuilder {
             recoverables: self.recoverables,
             log_levels: self.log_levels,
             #[cfg(feature = "gateway")]
-            pauses: self.pauses,
+            elsewhere: self.elsewhere,
             warnings,
         })
     }

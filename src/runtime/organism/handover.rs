@@ -1,7 +1,7 @@
 //! Handovers: partitions leave the core that serves them, and a new one takes them over, while the others go on.
 //!
-//! Within one process: a client's messages that wait at its port come again from the new core, as after a start. Parts
-//! beside the cores (jobs, mailboxes of remote listeners) stay. What their handlers waited for waits for the same handlers
+//! Within one process: a client's messages that wait at its port wait there on, and come no second time from the new core.
+//! Parts beside the cores (jobs, mailboxes of remote listeners) stay. What their handlers waited for waits for the same handlers
 //! of the new core: a message of a mailbox takes no answer until then.
 //!
 //! A partition is in one move at a time: its [`Claim`](crate::runtime::shard::claim::Claim) travels with the commands, and ends with the move, so a caller
@@ -11,13 +11,15 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Weak};
 
 use systole_core::core::CoreId;
-use systole_core::journal::{JournalError, JournalErrorKind};
+use systole_core::journal::{JournalError, JournalErrorKind, Step};
 use systole_core::vocab::{Partition, Partitions};
 use tokio::sync::oneshot;
 
+use crate::journal::Written;
 use crate::runtime::shard::claim::Moving;
 use crate::runtime::shard::command::Command;
 use crate::runtime::shard::shared::Shared;
+use crate::runtime::write::appender::Ending;
 use crate::runtime::write::handle::JournalHandle;
 
 /// Moves partitions between the cores of a durable organism.
@@ -90,6 +92,14 @@ impl Handover {
         let made = made.map_err(|_| refusal("no address is left for a core: start the organism again"))?;
         let shard = u16::try_from(shard % usize::from(shards)).expect("less than the number of shards");
         Ok(CoreId(made + shard))
+    }
+
+    /// Writes a step beside the cores: see [`JournalHandle::append_beside`].
+    ///
+    /// # Errors
+    /// [`Ending`] if the organism ends.
+    pub(crate) fn write_beside(&self, step: Step, written: Written) -> Result<(), Ending> {
+        self.journal.upgrade().ok_or(Ending)?.append_beside(step, written)
     }
 
     fn journal(&self) -> Result<Arc<JournalHandle>, JournalError> {

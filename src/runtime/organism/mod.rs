@@ -11,23 +11,21 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+#[cfg(feature = "gateway")]
+use systole_core::core::Latency;
 use systole_core::core::{
     Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, Directory, Event, Exit, Gauge, Input,
     ListenerSlots, OpenThread, Party, Snapshot,
 };
-#[cfg(feature = "gateway")]
-use systole_core::core::{Latency, OperationError};
-use systole_core::journal::{JournalError, JournalErrorKind};
+use systole_core::journal::{JournalError, JournalErrorKind, Op, Step};
 use systole_core::vocab::{IdKey, Name, Partition, Partitions, Time};
 use systole_xml::schema::Catalog;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 
-use crate::journal::{JournalFeeder, Logs, Query, Room, Store};
+use crate::journal::{JournalFeeder, Logs, Query, Room, Store, Written};
 use crate::process::ending;
 use crate::runtime::client::{Client, SendError};
-#[cfg(feature = "gateway")]
-use crate::runtime::handler::raw::BoxFuture;
 use crate::runtime::pump::spec::ShardSpec;
 use crate::runtime::shard::breakdown::Breakdown;
 #[cfg(feature = "gateway")]
@@ -44,13 +42,13 @@ use crate::runtime::shard::restart::Rest;
 use crate::runtime::shard::shared::Shared;
 use crate::runtime::shard::watchdog::Watchdog;
 use crate::runtime::start::StartError;
-use crate::runtime::write::appender::JournalAppender;
+use crate::runtime::write::appender::{Ending, JournalAppender};
 use crate::runtime::write::handle::{JournalHandle, JournalKeeper};
 use builder::{LogLevels, Opened, OrganismBuilder, OrganismSpec};
 use drain::{Drained, drain};
 use handover::Handover;
 #[cfg(feature = "gateway")]
-use part::Pauses;
+use part::Elsewhere;
 use part::{Part, Parts};
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
@@ -68,7 +66,7 @@ pub struct Organism {
     pub(crate) shared: Arc<Shared>,
     parts: Parts,
     #[cfg(feature = "gateway")]
-    pauses: Vec<Arc<dyn Pauses>>,
+    elsewhere: Vec<Arc<dyn Elsewhere>>,
     warnings: Vec<BlueprintProblem>,
     events: Option<Arc<EventRing>>,
     /// The number of the start in the life of the journal; 0 without one.
@@ -168,7 +166,7 @@ impl Organism {
             recoverables,
             log_levels,
             #[cfg(feature = "gateway")]
-            pauses,
+            elsewhere,
         } = plan;
         let journal = journal.map(|keep| keep.open(&blueprint.organism, &entropy)).transpose()?;
         journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
@@ -183,6 +181,8 @@ impl Organism {
         let directory = Directory::default();
         // A client that is alone may have all.
         let several = if exits.len() > 1 { exits.len() } else { 0 };
+        let paused = journal.iter().flat_map(|opened| &opened.recovered.paused);
+        let paused = paused.map(|record| (record.listener.clone(), record.since)).collect();
         let shared = Arc::new(Shared {
             client_uses: std::iter::repeat_with(ClientUse::default).take(several).collect(),
             gauge: Gauge::new(limits.queue, limits.queue_bytes),
@@ -201,7 +201,7 @@ impl Organism {
             #[cfg(feature = "gateway")]
             endings: Arc::default(),
             turn: AtomicU8::new(0),
-            order: Mutex::new(()),
+            paused: Mutex::new(paused),
         });
         let durable = journal.is_some();
         let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
@@ -256,7 +256,7 @@ impl Organism {
             shared,
             parts,
             #[cfg(feature = "gateway")]
-            pauses,
+            elsewhere,
             warnings,
             events,
             epoch,
@@ -558,22 +558,33 @@ impl Organism {
     }
 
     /// The time since which a listener is paused: its slots, or its mailbox.
-    pub(crate) fn paused_since(&self, slots: &ListenerSlots, listener: &Name) -> Option<Time> {
+    pub(crate) fn paused_since(&self, listener: &Name) -> Option<Time> {
         #[cfg(feature = "gateway")]
-        let elsewhere = self.pauses.iter().find_map(|pauses| pauses.paused_since(listener));
+        let elsewhere = self.elsewhere.iter().find_map(|mailboxes| mailboxes.paused_since(listener));
         #[cfg(not(feature = "gateway"))]
-        let (elsewhere, _) = (None, listener);
-        slots.paused.or(elsewhere)
+        let elsewhere = None;
+        self.shared.lock_paused().get(listener).copied().or(elsewhere)
     }
 
-    /// Pauses or resumes the mailbox of a listener elsewhere; `None` if the listener has none.
+    /// Writes operations beside the cores, and calls `written` when they are durable, at once without a journal.
+    ///
+    /// # Errors
+    /// [`Ending`]: nothing is written. If the organism ends later than that, `written` is dropped.
+    pub(crate) fn write_beside(&self, ops: Vec<Op>, written: Written) -> Result<(), Ending> {
+        match &self.handover {
+            // There is one where a journal is.
+            Some(handover) => handover.write_beside(Step { ops, at: self.shared.clock.now() }, written),
+            None => {
+                written();
+                Ok(())
+            }
+        }
+    }
+
+    /// The mailboxes of listeners elsewhere.
     #[cfg(feature = "gateway")]
-    pub(crate) fn pause_elsewhere(
-        &self,
-        listener: &Name,
-        pause: bool,
-    ) -> Option<BoxFuture<'static, Result<(), OperationError>>> {
-        self.pauses.iter().find_map(|pauses| pauses.pause(listener, pause))
+    pub(crate) fn elsewhere(&self) -> impl Iterator<Item = &dyn Elsewhere> {
+        self.elsewhere.iter().map(|mailboxes| &**mailboxes)
     }
 
     /// The slots of all listeners, core by core.

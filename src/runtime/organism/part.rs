@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 #[cfg(feature = "gateway")]
 use systole_core::core::OperationError;
+#[cfg(feature = "gateway")]
+use systole_core::journal::ActRecord;
 use systole_core::vocab::Name;
 #[cfg(feature = "gateway")]
-use systole_core::vocab::Time;
+use systole_core::vocab::{MessageId, Time};
 
 #[cfg(feature = "gateway")]
 use crate::runtime::handler::raw::BoxFuture;
@@ -29,14 +31,37 @@ pub(crate) trait Part: Any + Send + Sync {
     fn live_in_memory(&self);
 }
 
-/// Mailboxes of listeners elsewhere, which are paused in place of the slots of their listeners: messages come there, and wait.
+/// Mailboxes of listeners elsewhere. They are paused in place of the slots of their listeners: messages come there, and
+/// wait. They have dead letters of their own.
 #[cfg(feature = "gateway")]
-pub(crate) trait Pauses: Send + Sync {
-    /// Pauses a listener or resumes it; `None` if it has no mailbox here. It is done, and durable, when the future ends.
-    fn pause(&self, listener: &Name, pause: bool) -> Option<BoxFuture<'static, Result<(), OperationError>>>;
+pub(crate) trait Elsewhere: Send + Sync {
+    /// Acts on a mailbox; `None` if the listener has none here. It is done, and durable with the record of the act, when the
+    /// future ends.
+    fn act(&self, mailbox: &Name, act: MailboxAct, record: ActRecord) -> Option<ActedElsewhere>;
 
     /// Returns the time since which a listener is paused.
     fn paused_since(&self, listener: &Name) -> Option<Time>;
+
+    /// Lists the mailboxes.
+    fn names(&self) -> Vec<Name>;
+}
+
+/// The outcome of an act on a mailbox.
+#[cfg(feature = "gateway")]
+pub(crate) type ActedElsewhere = BoxFuture<'static, Result<(), OperationError>>;
+
+/// An act of an operator on a mailbox.
+#[cfg(feature = "gateway")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum MailboxAct {
+    /// Pauses it.
+    Pause,
+    /// Resumes it.
+    Resume,
+    /// Puts a dead letter behind its last message.
+    Redrive(MessageId),
+    /// Deletes a dead letter.
+    Discard(MessageId),
 }
 
 /// The parts of an organism, at most one of each type.

@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use systole_core::core::{Core, CoreId, Input, ListenerId, OperationError, Output, Start};
+use systole_core::core::{Core, CoreId, Event, EventKind, Input, ListenerId, OperationError, Output, Start};
 use systole_core::journal::{Recovered, Step};
-use systole_core::vocab::{Partitions, Time};
+use systole_core::vocab::{Partitions, ThreadPath, Time};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
@@ -293,12 +293,19 @@ impl Shard {
                     journal_handle.seal();
                 }
                 self.close_if_unwritable(&input);
+                if let Input::Read { number, .. } = input
+                    && !self.cores.keeps(to)
+                {
+                    self.shared.given.not_written(number);
+                }
                 if matches!(input, Input::Fenced) {
                     let CoreId(core) = to;
                     tracing::warn!(
                         core,
                         "another process has taken partitions of this core over: it drops their conversations"
                     );
+                    let event = Event::of_none(ThreadPath::new(Vec::new()), now, EventKind::Fenced { core });
+                    self.events.iter().for_each(|events| events.write(event.clone()));
                 }
                 self.cores.handle(to, input, now);
             }
@@ -327,18 +334,20 @@ impl Shard {
                     host.ended(key, outcome);
                 }
             }
-            Command::Operate { operation, tell } if self.cores.has(to) => {
+            Command::Operate { operation, act, tell } if self.cores.has(to) => {
                 self.ticket += 1;
                 let ticket = self.ticket;
                 self.operations.insert(ticket, tell);
-                self.cores.handle(to, Input::Operate { ticket, operation }, now);
+                self.cores.handle(to, Input::Operate { ticket, operation, act }, now);
             }
             // The caller may have dropped its future.
             Command::Operate { tell, .. } => drop(tell.send(Err(OperationError::Closed))),
             Command::Look(look) => look(&self.cores),
             Command::Release { claim, tell } => self.cores.release(to, (claim, tell), now),
             // Else the caller learns from the dropped sender that the organism ends.
-            Command::Adopt { claim, recovered, boot, tell } if !self.cores.are_ending() => {
+            Command::Adopt { claim, mut recovered, boot, tell } if !self.cores.are_ending() => {
+                // Those that were read with the records may be older than what the cores here have learned since.
+                recovered.paused = self.shared.paused();
                 let core = (self.make)(to, claim.partitions(), Some(recovered));
                 self.cores.add(to, core, now);
                 boot.into_iter().for_each(|root| self.cores.handle(to, Input::Boot { root }, now));

@@ -9,7 +9,7 @@ use systole_core::core::{
     CallId, ClientId, CoreId, HandlerOutcome, Input, InvocationId, ListenerId, Operation, OperationError, Settled,
     Start,
 };
-use systole_core::journal::Recovered;
+use systole_core::journal::{ActRecord, Recovered};
 use systole_core::vocab::{Fault, Partitions, ThreadId};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot, watch};
@@ -47,8 +47,8 @@ pub(crate) enum Command {
     Finished { invocation: InvocationId, outcome: HandlerOutcome },
     /// A handler of this shard that runs on a thread of its own has ended.
     Unblocked { listener: ListenerId, key: HandlerKey, outcome: HandlerOutcome },
-    /// An operation for its core; `tell` gets the result.
-    Operate { operation: Operation, tell: oneshot::Sender<Result<(), OperationError>> },
+    /// An operation for its core, with the record of the act; `tell` gets the result.
+    Operate { operation: Operation, act: Option<Box<ActRecord>>, tell: oneshot::Sender<Result<(), OperationError>> },
     /// Runs a query on the cores of the shard.
     Look(Box<dyn FnOnce(&Cores) + Send>),
     /// Lets the core give its partitions up; `tell` gets them when nothing of them is left there.

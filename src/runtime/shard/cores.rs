@@ -78,6 +78,9 @@ impl Cores {
                 };
                 self.each(now, || Input::ListenerRests { listener, rests });
             }
+            Input::ListenerPaused { listener, paused } => {
+                self.each(now, || Input::ListenerPaused { listener, paused });
+            }
             Input::ListenerUnattended { listener } => {
                 self.unattended.insert(listener);
                 self.each(now, || Input::ListenerUnattended { listener });
@@ -112,6 +115,11 @@ impl Cores {
     /// Returns whether a core is here.
     pub(crate) fn has(&self, id: CoreId) -> bool {
         self.list.iter().any(|served| served.id == id)
+    }
+
+    /// Returns whether a core is here, and gives its partitions not up.
+    pub(crate) fn keeps(&self, id: CoreId) -> bool {
+        self.list.iter().any(|served| served.id == id && served.leaving.is_none())
     }
 
     fn get(&mut self, id: CoreId) -> Option<&mut Served> {

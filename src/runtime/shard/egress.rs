@@ -1,6 +1,7 @@
 //! Egress: the messages that leave a shard for clients.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use systole_core::core::{Directory, Egress, Exit, ExitPlace, Input};
@@ -30,40 +31,76 @@ struct Receipt {
 
 impl Receipt {
     fn read(self, at_once: bool) {
-        self.given.open().remove(&self.number);
+        self.given.held().remove(&self.number);
         self.given.read(self.number, self.root, at_once);
     }
 }
 
-/// Messages that clients hold and have not finished reading. A client that is killed meanwhile receives such a message
-/// again.
+/// Messages of the journal that are here: they wait for their clients, clients hold them, or have read them. A client that is
+/// killed meanwhile receives such a message again; one whose conversation moves to another core does not.
 #[derive(Clone)]
 pub(crate) struct Given {
     links: Links,
     directory: Directory,
-    open: Arc<Mutex<HashMap<Number, ThreadId>>>,
+    held: Arc<Mutex<HashMap<Number, Held>>>,
+}
+
+/// The fate of a message that is here.
+#[derive(Debug, Clone, Copy)]
+enum Held {
+    /// It waits for its client.
+    Waiting,
+    /// The client holds it, and has not finished reading. Its conversation.
+    Given(ThreadId),
+    /// The client has read it, and the core that would have written so has given its partition up.
+    Read,
 }
 
 impl Given {
     pub(crate) fn new(links: Links, directory: Directory) -> Self {
-        Self { links, directory, open: Arc::default() }
+        Self { links, directory, held: Arc::default() }
     }
 
-    /// Marks all of them as read, as the organism ends in order.
+    /// Marks all that clients hold as read, as the organism ends in order.
     pub(crate) fn read_all(&self) {
-        let open = std::mem::take(&mut *self.open());
-        open.into_iter().for_each(|(number, root)| self.read(number, root, true));
-    }
-
-    fn read(&self, number: Number, root: ThreadId, at_once: bool) {
-        // Without a core, or once its shard has ended, the message stays unread and comes again with the next one.
-        if let Some(core) = self.directory.core_of(Partition::of(root)) {
-            self.links.send(core, Command::Core(Input::Read { number, at_once }));
+        let held = std::mem::take(&mut *self.held());
+        for (number, held) in held {
+            if let Held::Given(root) = held {
+                self.read(number, root, true);
+            }
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<Number, ThreadId>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Notes a message that a core passes on; `false` if it is here already, as the core has taken its conversation over.
+    fn arrives(&self, number: Number, root: ThreadId) -> bool {
+        let before = match self.held().entry(number) {
+            Entry::Occupied(held) if matches!(held.get(), Held::Read) => Some(held.remove()),
+            Entry::Occupied(held) => Some(*held.get()),
+            Entry::Vacant(place) => {
+                place.insert(Held::Waiting);
+                None
+            }
+        };
+        if let Some(Held::Read) = before {
+            self.read(number, root, true);
+        }
+        before.is_none()
+    }
+
+    fn read(&self, number: Number, root: ThreadId, at_once: bool) {
+        match self.directory.core_of(Partition::of(root)) {
+            Some(core) => drop(self.links.send(core, Command::Core(Input::Read { number, at_once }))),
+            None => self.not_written(number),
+        }
+    }
+
+    /// Notes that a message was read, and no core writes so: the next core of its partition does.
+    pub(crate) fn not_written(&self, number: Number) {
+        self.held().insert(number, Held::Read);
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<Number, Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,7 +127,7 @@ impl Unread {
     /// Returns the message, with the receipt that marks it as read.
     fn give(self) -> (Egress, Option<Receipt>) {
         if let Some(Receipt { number, root, given }) = &self.receipt {
-            given.open().insert(*number, *root);
+            given.held().insert(*number, Held::Given(*root));
         }
         (self.egress, self.receipt)
     }
@@ -195,10 +232,13 @@ impl EgressRouter {
 
     /// Passes a message to its client. The entrance took no more than the exit can hold, so there is room for each.
     pub(crate) fn pass(&self, egress: Egress, place: Option<ExitPlace>) {
+        let (number, root) = (egress.number, egress.root);
+        if number != 0 && !self.given.arrives(number, root) {
+            return;
+        }
         let port = &self.ports[egress.client.0 as usize];
         let place = port.exit.fill(place, egress.envelope.len());
         let sender = self.senders.get(&egress.root).unwrap_or(&port.sender);
-        let (number, root) = (egress.number, egress.root);
         let receipt = (number != 0).then(|| Receipt { number, root, given: self.given.clone() });
         if let Err(unsent) = sender.send(Unread { egress, receipt, _place: place }) {
             // The receiver is gone: the client has left.

@@ -1,12 +1,14 @@
 //! The state that the handle of an organism, its clients and its entrances share.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use systole_core::core::{
-    Blueprint, ClientUse, Core, CoreId, Counts, Directory, Exit, Gauge, Operation, OperationError,
+    Blueprint, ClientUse, Core, CoreId, Counts, Directory, Exit, Gauge, Input, ListenerId, Operation, OperationError,
 };
-use systole_core::vocab::{Partition, ThreadId};
+use systole_core::journal::{ActRecord, PausedRecord};
+use systole_core::vocab::{Name, Partition, ThreadId, Time};
 use systole_xml::schema::Catalog;
 use tokio::sync::oneshot;
 
@@ -45,8 +47,8 @@ pub(crate) struct Shared {
     pub(crate) endings: Arc<Endings>,
     /// The partition of the next conversation.
     pub(crate) turn: AtomicU8,
-    /// Held while an operation is sent to all cores.
-    pub(crate) order: Mutex<()>,
+    /// Listeners that an operator has paused, since when: those of the journal with the changes on their way there.
+    pub(crate) paused: Mutex<BTreeMap<Name, Time>>,
 }
 
 impl Shared {
@@ -66,26 +68,34 @@ impl Shared {
         self.look_at(Cores::counts).await.into_iter().fold(Counts::default(), Counts::plus)
     }
 
-    /// Sends an operation to a core, and waits until it is as durable as the organism.
-    pub(crate) async fn operate(&self, core: CoreId, operation: Operation) -> Result<(), OperationError> {
+    /// Sends an operation to a core, and waits until it is as durable as the organism, with the record of its act.
+    pub(crate) async fn operate(
+        &self,
+        core: CoreId,
+        operation: Operation,
+        act: ActRecord,
+    ) -> Result<(), OperationError> {
         let (tell, told) = oneshot::channel();
-        self.links.send(core, Command::Operate { operation, tell });
+        self.links.send(core, Command::Operate { operation, act: Some(Box::new(act)), tell });
         told.await.unwrap_or(Err(OperationError::Closed))
     }
 
-    /// Sends an operation to all cores, to each before this returns and in the same order as others: all cores agree on the
-    /// last one, though its caller drops the results.
-    pub(crate) fn operate_everywhere(
-        &self,
-        operation: impl Fn() -> Operation,
-    ) -> Vec<oneshot::Receiver<Result<(), OperationError>>> {
-        let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-        let send = |core| {
-            let (tell, told) = oneshot::channel();
-            self.links.send(core, Command::Operate { operation: operation(), tell });
-            told
-        };
-        self.links.shards().map(send).collect()
+    /// Locks the listeners that are paused: changes of them, and the steps that write them, have one order.
+    pub(crate) fn lock_paused(&self) -> MutexGuard<'_, BTreeMap<Name, Time>> {
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lists the listeners that are paused, in order of name.
+    pub(crate) fn paused(&self) -> Vec<PausedRecord> {
+        let record = |(listener, since): (&Name, &Time)| PausedRecord { listener: listener.clone(), since: *since };
+        self.lock_paused().iter().map(record).collect()
+    }
+
+    /// Tells all cores that a listener is paused, or resumed: those of now by this, and later ones when they come.
+    pub(crate) fn tell_paused(&self, listener: ListenerId, paused: bool) {
+        for shard in self.links.shards() {
+            self.links.send(shard, Command::Core(Input::ListenerPaused { listener, paused }));
+        }
     }
 
     /// Queries each core of the running shards.

@@ -1,7 +1,7 @@
 //! Records of some partitions: what a core takes over is what belongs to it, and all of that.
 
 use systole::journal::{JournalReader, SqliteJournal};
-use systole::vocab::{Amounts, Budget, Partition, Partitions, ThreadId, Time};
+use systole::vocab::{Amounts, Budget, Name, Partition, Partitions, ThreadId, Time};
 use systole_core::journal::{
     BudgetRecord, EgressRecord, FanId, FanRecord, Journal, LetterRecord, Link, MemoryJournal, MessageRecord,
     NoteRecord, Number, Op, Owner, Recovered, RememberedRecord, Step, ThreadRecord, numbers_after,
@@ -101,7 +101,7 @@ fn full(folder: &Folder) -> (SqliteJournal, MemoryJournal) {
     }
     let marked = memory.recover().unwrap().letters.into_iter().step_by(3).map(|letter| letter.number);
     for letter in marked {
-        assert!(memory.redrive(letter) && store.redrive_letter(letter).unwrap());
+        assert!(memory.redrive(letter) && store.redrive_letter(letter, &Name::system(), Time::default()).unwrap());
     }
     store.recover().unwrap();
     (store, memory)

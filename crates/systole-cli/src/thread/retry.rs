@@ -66,7 +66,7 @@ pub(super) fn retry(args: &Retry) -> Result<ExitCode, Failure> {
     }
     let point = Point { conversation, at, edit: args.judged()?, owner: args.owner.clone() };
     let mut editor = journal.edit().map_err(Failure::store)?;
-    let id = editor.retry(&point, Clock::real().now()).map_err(|error| match error {
+    let id = editor.retry(&point, &Name::system(), Clock::real().now()).map_err(|error| match error {
         RetryError::Store(error) => Failure::store(error),
         error => Failure::no(error.to_string()),
     })?;

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use systole::journal::{HistoryEntry, HistoryRecord, Reader, ThreadEntry};
+use systole::operations::{Past, Wanted};
+use systole::runtime::block_on;
 use systole_core::core::Usage;
 use systole_core::journal::{BodyRecord, MessageState, NoteRecord};
 use systole_core::vocab::{MessageId, Time};
@@ -12,6 +14,7 @@ use super::tree::Threads;
 use super::{Journal, conversation};
 use crate::columns::date_time;
 use crate::failure::Failure;
+use crate::look::all;
 use crate::print::{self, Page};
 use crate::sought::Sought;
 
@@ -35,6 +38,17 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
     let threads = conversation(&*reader, id)?;
     let tree = Threads::new(&threads);
     let whole = threads.iter().any(|thread| thread.record.id == id && thread.record.number == thread.record.root);
+    if of.json {
+        drop(reader);
+        let past = Past::open(&of.of.journal()?).map_err(Failure::look)?;
+        let mut records = Vec::new();
+        for thread in threads.iter().filter(|thread| whole || thread.record.id == id) {
+            records.extend(all(Wanted::default(), |wanted| block_on(past.messages(thread.record.id, wanted)))?);
+        }
+        records.sort_by_key(|record| record.at.parse::<Time>().ok());
+        print::json(&json!(records))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut lines = Vec::new();
     for thread in threads.iter().filter(|thread| whole || thread.record.id == id) {
         let path = tree.path(thread).to_string();
@@ -42,15 +56,6 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
         lines.extend(said.into_iter().map(|entry| Line::of(entry, path.clone())));
     }
     lines.sort_by_key(|line| line.at);
-    if of.json {
-        let value = |line: &Line| {
-            let Line { at, path, id, from, kind, state, text } = line;
-            let (at, id) = (at.to_string(), id.map(|id| id.to_string()));
-            json!({ "at": at, "path": path, "id": id, "from": from, "kind": kind, "state": state, "text": text })
-        };
-        print::json(&lines.iter().map(value).collect())?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let mut page = Page::new();
     for Line { at, path, id, from, kind, state, text } in &lines {
         let id = id.map_or_else(String::new, |id| format!(" {id}"));

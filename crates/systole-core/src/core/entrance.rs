@@ -15,7 +15,7 @@ use super::io::{CallId, Emission, HandlerOutcome, Injected, Join};
 use super::key::{InvocationId, ThreadKey};
 use super::rounds::Rounds;
 use super::setup::Setup;
-use crate::journal::Number;
+use crate::journal::{ActRecord, Number};
 use crate::vocab::{MessageId, Name, ThreadId, Time};
 
 /// The items that wait to be judged.
@@ -84,6 +84,9 @@ pub(super) struct Calls {
     pub within: Option<Duration>,
 }
 
+/// An act that is answered later: its number, and the record that is written with its effect.
+pub(super) type AskedAct = (u64, Option<Box<ActRecord>>);
+
 /// A dead letter on the entrance queue.
 pub(super) struct Redriven {
     pub from: Name,
@@ -96,6 +99,8 @@ pub(super) struct Redriven {
     /// The id of the root that it opens, in the partition of the letter.
     pub root: ThreadId,
     pub permit: Permit,
+    /// The act of an operator that redrives it.
+    pub asked: Option<AskedAct>,
 }
 
 /// The questions to the core that each client may send through the reserve: a token bucket for each.

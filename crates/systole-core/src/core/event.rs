@@ -74,6 +74,7 @@ impl Event {
             | EventKind::Left { .. }
             | EventKind::DeadLetter { .. }
             | EventKind::LetterDropped { .. }
+            | EventKind::Fenced { .. }
             | EventKind::Blocked { .. }
             | EventKind::Released { .. } => 0,
         }
@@ -322,6 +323,11 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<Arc<str>>,
     },
+    /// Another process has taken partitions of a core over, which drops their conversations. It belongs to no conversation.
+    Fenced {
+        /// The core.
+        core: u16,
+    },
     /// The gateway rejected a request. It belongs to no conversation. A flood of them has no events: the next one counts
     /// them.
     Rejected {
@@ -389,6 +395,7 @@ impl EventKind {
             Self::DeadLetter { .. } => "dead-letter",
             Self::LetterDropped { .. } => "dead-letter-dropped",
             Self::Operated { .. } => "operated",
+            Self::Fenced { .. } => "fenced",
             Self::Rejected { .. } => "rejected",
             Self::Blocked { .. } => "blocked",
             Self::Released { .. } => "released",

@@ -17,7 +17,7 @@ use super::gauge::Permit;
 use super::key::{InvocationId, ThreadKey};
 use super::read::{LABEL, ReadAnswer, ReadMessage};
 use super::usage::{ModelAnswer, ModelFailure, Usage};
-use crate::journal::{Moment, NoteRecord, Number, Op, Recovered, Step, Torn};
+use crate::journal::{ActRecord, Moment, NoteRecord, Number, Op, Recovered, Step, Torn};
 use crate::protocol::write_fault;
 use crate::vocab::{Amounts, Fault, MessageId, Name, QName, ThreadId, Time};
 
@@ -121,12 +121,23 @@ pub enum Input {
         /// The root of the conversation.
         root: ThreadId,
     },
+    /// An operator has paused a listener, or resumed it. While it is paused, no handler of it starts or resumes: its messages
+    /// wait in their mailboxes, where deadlines count, and handlers that run go on. All cores get this, since each may keep
+    /// slots of the listener; none writes it, since it is the organism's.
+    ListenerPaused {
+        /// The listener.
+        listener: ListenerId,
+        /// True if it is paused.
+        paused: bool,
+    },
     /// An operator acts. Each of these gets one [`Output::Operated`].
     Operate {
         /// The number of this operation, given from outside.
         ticket: u64,
         /// The operation.
         operation: Operation,
+        /// The record of the act, which is written in the same step if it has an effect.
+        act: Option<Box<ActRecord>>,
     },
     /// A message of another core.
     Core(CoreMessage),
@@ -297,17 +308,6 @@ pub enum Operation {
         /// The id of the new conversation, given from outside.
         root: ThreadId,
     },
-    /// Pauses a listener: no handler of it starts or resumes. Its messages wait in their mailboxes, where deadlines count.
-    /// Handlers that run go on. All cores get this, since each may keep slots of the listener.
-    Pause {
-        /// The listener.
-        listener: ListenerId,
-    },
-    /// Resumes a paused listener. All cores get this.
-    Resume {
-        /// The listener.
-        listener: ListenerId,
-    },
 }
 
 /// The reason why an operation had no effect.
@@ -329,8 +329,8 @@ pub enum OperationError {
     /// A limit of the organism is reached.
     #[error("{0}")]
     Full(Fault),
-    /// Another owner has taken the partitions over before the act was written.
-    #[error("another process has taken these conversations over: act again")]
+    /// The partitions have left the core before the act was written.
+    #[error("these conversations have gone to another core or process: act again")]
     Fenced,
     /// The organism has ended.
     #[error("the organism has closed")]

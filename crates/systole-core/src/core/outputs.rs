@@ -149,12 +149,12 @@ impl Outputs {
         ahead.held.push_back(Held { number, at, charge, outputs: std::mem::take(&mut self.current) });
     }
 
-    /// Releases the outputs of all steps up to one that is durable.
-    pub(super) fn appended(&mut self, number: u64) {
+    /// Releases the outputs of all steps up to one that is durable now.
+    pub(super) fn appended(&mut self, number: u64, now: Time) {
         let Some(ahead) = &mut self.write_ahead else { return };
         while ahead.held.front().is_some_and(|held| held.number <= number) {
             let Some(mut held) = ahead.held.pop_front() else { return };
-            ahead.latency.record(self.now.since(held.at));
+            ahead.latency.record(now.since(held.at));
             if let Some((principal, bytes)) = held.charge
                 && let Some(unwritten) = ahead.unwritten.get_mut(&principal)
             {

@@ -18,7 +18,6 @@ use super::blueprint::{ListenerId, Principal};
 use super::io::{CoreId, Precedence};
 use super::key::ThreadKey;
 use super::rounds::Rounds;
-use crate::vocab::Time;
 
 /// A thread somewhere in the organism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +38,6 @@ pub struct ListenerSlots {
     pub running: u32,
     /// Threads that wait for a slot.
     pub waiting: usize,
-    /// Time since which an operator has it paused.
-    pub paused: Option<Time>,
 }
 
 /// The slots of one listener, kept in its home core.
@@ -49,8 +46,8 @@ pub(super) struct Slots {
     free: u32,
     /// States whether the listener rests: no thread gets a slot, neither to start a handler nor to resume one.
     pub rests: bool,
-    /// Time since which an operator has the listener paused, with the same effect.
-    pub paused: Option<Time>,
+    /// States whether an operator has the listener paused, with the same effect.
+    pub paused: bool,
     /// Slots that were given without being free.
     owed: u32,
     /// Threads whose handlers had begun before a crash, in the order in which they had.
@@ -81,7 +78,7 @@ impl Slots {
         Self {
             free: concurrency,
             rests: false,
-            paused: None,
+            paused: false,
             owed: 0,
             begun: VecDeque::new(),
             queue: Rounds::default(),
@@ -93,7 +90,7 @@ impl Slots {
     }
 
     fn gives(&self) -> bool {
-        !self.rests && self.paused.is_none()
+        !self.rests && !self.paused
     }
 
     /// Returns whether threads wait only because the listener rests or is paused.

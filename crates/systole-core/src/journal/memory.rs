@@ -183,8 +183,8 @@ impl MemoryJournal {
             Op::Paused { listener, since: None } => {
                 self.paused.remove(listener);
             }
-            // A start takes up no submission.
-            Op::Submitted(_) => {}
+            // A start takes up no submission, and no act.
+            Op::Submitted(_) | Op::Acted(_) => {}
         }
     }
 

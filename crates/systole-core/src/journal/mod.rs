@@ -29,9 +29,9 @@ pub use mail::{
 pub use memory::MemoryJournal;
 pub use moment::{Moment, Torn};
 pub use record::{
-    AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord, LAST_EPOCH,
-    LetterPlace, LetterRecord, Link, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, Owner,
-    PausedRecord, Recovered, RememberedRecord, ReplyTo, RequestRecord, Seen, SettledRecord, StateRecord, Step,
+    ActRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord,
+    LAST_EPOCH, LetterPlace, LetterRecord, Link, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord,
+    Owner, PausedRecord, Recovered, RememberedRecord, ReplyTo, RequestRecord, Seen, SettledRecord, StateRecord, Step,
     TaskRecord, ThreadRecord, epoch_of, numbers_after,
 };
 

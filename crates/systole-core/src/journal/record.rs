@@ -229,6 +229,8 @@ pub enum Op {
         /// Time since which it is paused; none if it is resumed.
         since: Option<Time>,
     },
+    /// An operator acted. It is over at once, and kept as ended work is.
+    Acted(ActRecord),
 }
 
 impl Op {
@@ -661,6 +663,21 @@ pub struct PausedRecord {
     pub listener: Name,
     /// Time since which it is paused.
     pub since: Time,
+}
+
+/// An act of an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActRecord {
+    /// The operator.
+    pub by: Name,
+    /// The name of the act.
+    pub act: Arc<str>,
+    /// The conversation, thread, dead letter, listener or organism that it was about.
+    pub of: Arc<str>,
+    /// The reason why it had no effect.
+    pub error: Option<Arc<str>>,
+    /// The conversation that a retry opened.
+    pub opened: Option<ThreadId>,
 }
 
 /// The state of a listener, kept with its inbox.

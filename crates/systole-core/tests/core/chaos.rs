@@ -146,9 +146,7 @@ impl Chaos {
             Op::Pause { listener, pause } => {
                 let listener = usize::from(*listener) % self.plan.count();
                 let listener = self.world.listener_id(&format!("l{listener}"));
-                self.everywhere(|| {
-                    operate(if *pause { Operation::Pause { listener } } else { Operation::Resume { listener } })
-                });
+                self.everywhere(|| Input::ListenerPaused { listener, paused: *pause });
             }
             Op::CancelThread { thread } => {
                 let threads: Vec<_> = self.world.cores.iter().flat_map(|core| core.snapshot().threads).collect();
@@ -337,7 +335,7 @@ impl Chaos {
 }
 
 fn operate(operation: Operation) -> Input {
-    Input::Operate { ticket: 0, operation }
+    Input::Operate { ticket: 0, operation, act: None }
 }
 
 proptest! {

@@ -132,7 +132,7 @@ fn a_fault_and_what_could_not_be_read_hold_nothing_to_send() {
     assert_eq!(world.redrive(fault), Err(DeadLetterError::NoPayload.into()));
     assert_eq!(world.dead(), ["!failed"]);
     for expected in [Ok(()), Err(DeadLetterError::Unknown.into())] {
-        world.handle(0, Input::Operate { ticket: 0, operation: Operation::Discard { letter: fault } });
+        world.handle(0, Input::Operate { ticket: 0, operation: Operation::Discard { letter: fault }, act: None });
         world.run();
         assert_eq!(world.operated.pop(), Some(expected));
     }
@@ -143,7 +143,7 @@ fn a_fault_and_what_could_not_be_read_hold_nothing_to_send() {
 fn a_stop_buries_what_was_queued_again() {
     let mut world = superseded(call("ping", 7));
     let (letter, root) = (world.last_letter(0), world.fresh_root());
-    world.handle(0, Input::Operate { ticket: 0, operation: Operation::Redrive { letter, root } });
+    world.handle(0, Input::Operate { ticket: 0, operation: Operation::Redrive { letter, root }, act: None });
     world.handle(0, Input::Stop);
     world.run();
     assert_eq!((world.dead(), world.paths()), (vec!["ping 7".to_owned()], vec![]));

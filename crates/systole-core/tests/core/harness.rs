@@ -631,7 +631,7 @@ impl World {
         let root = self.fresh_root();
         self.handle(
             usize::from(letter.core().0),
-            Input::Operate { ticket: 0, operation: Operation::Redrive { letter, root } },
+            Input::Operate { ticket: 0, operation: Operation::Redrive { letter, root }, act: None },
         );
         self.run();
         self.operated.pop().expect("it is answered")

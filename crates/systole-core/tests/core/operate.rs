@@ -7,7 +7,7 @@ use super::harness::*;
 use super::payloads::*;
 
 fn tell(world: &mut World, operation: impl Fn() -> Operation) -> Result<(), OperationError> {
-    world.tell(|| Input::Operate { ticket: 7, operation: operation() });
+    world.tell(|| Input::Operate { ticket: 7, operation: operation(), act: None });
     world.operated.pop().expect("it is answered")
 }
 
@@ -53,7 +53,7 @@ fn the_messages_of_a_paused_listener_wait_until_it_is_resumed() {
     let mut world = Setup::new(vec![server("echo", &["ask"], &["told"]).concurrency(2)]).build();
     let listener = world.listener_id("echo");
     world.send("alice", letter("ask", 0).label("running"));
-    assert_eq!(tell(&mut world, || Operation::Pause { listener }), Ok(()));
+    world.tell(|| Input::ListenerPaused { listener, paused: true });
     world.send("alice", letter("ask", 1).label("waits"));
     world.send("alice", letter("ask", 2).label("late").deadline(world.now.after(secs(5))));
     world.finish(world.invocation("echo"), vec![reply("told", 0)]);
@@ -63,8 +63,8 @@ fn the_messages_of_a_paused_listener_wait_until_it_is_resumed() {
     world.tell(|| Input::ListenerRests { listener, rests: true });
     world.tell(|| Input::ListenerRests { listener, rests: false });
     assert_eq!(world.runs("echo"), 0);
-    assert_eq!(tell(&mut world, || Operation::Resume { listener }), Ok(()));
-    assert_eq!(tell(&mut world, || Operation::Resume { listener }), Ok(()), "again without effect");
+    world.tell(|| Input::ListenerPaused { listener, paused: false });
+    world.tell(|| Input::ListenerPaused { listener, paused: false });
     world.finish(world.invocation("echo"), vec![reply("told", 1)]);
     assert_eq!(world.said(), ["echo: told 1 [waits]"]);
 }
@@ -77,10 +77,10 @@ fn what_waits_for_a_paused_listener_is_work_also_beside_a_question_that_nobody_c
     world.send("alice", letter("job", 0));
     world.tell(|| Input::ListenerUnattended { listener: person });
     assert!(world.is_idle(), "only a person could go on");
-    assert_eq!(tell(&mut world, || Operation::Pause { listener: echo }), Ok(()));
+    world.tell(|| Input::ListenerPaused { listener: echo, paused: true });
     world.send("alice", letter("ask", 1).label("waits"));
     assert!(!world.is_idle(), "an operator can go on");
-    assert_eq!(tell(&mut world, || Operation::Resume { listener: echo }), Ok(()));
+    world.tell(|| Input::ListenerPaused { listener: echo, paused: false });
     world.finish(world.invocation("echo"), vec![reply("told", 1)]);
     assert_eq!(world.said(), ["echo: told 1 [waits]"]);
     assert!(world.is_idle());

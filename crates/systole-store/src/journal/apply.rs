@@ -3,8 +3,8 @@
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, Row as SqlRow, params_from_iter};
 use systole_core::journal::{
-    BudgetRecord, EgressRecord, FanOutcome, MessageRecord, NoteRecord, Number, Op, PausedRecord, RememberedRecord,
-    Step, ThreadRecord,
+    ActRecord, BudgetRecord, EgressRecord, FanOutcome, MessageRecord, NoteRecord, Number, Op, PausedRecord,
+    RememberedRecord, Step, ThreadRecord,
 };
 use systole_core::vocab::ThreadId;
 use uuid::Uuid;
@@ -188,6 +188,7 @@ impl<'a> Apply<'a> {
                 let paused = since.map(|since| PausedRecord { listener: listener.clone(), since });
                 paused.map_or(Ok(()), |paused| self.insert(&paused))
             }
+            Op::Acted(act) => self.acted(act),
             Op::Mail(mail, status) => self.mail(mail, status),
             Op::MailStatus { seq, status } => self.mail_status(*seq, status),
             Op::MailMoved { from, to, status } => self.mail_moved(*from, *to, status),
@@ -201,6 +202,18 @@ impl<'a> Apply<'a> {
                 self.end(gone!("requeue", "letter = ?1"), &[letter.cast_signed()])
             }
         }
+    }
+
+    /// Writes an act, which is over.
+    fn acted(&mut self, act: &ActRecord) -> Result<(), FileProblem> {
+        if self.at < self.kept_from {
+            self.unwritten = self.unwritten.max(Some(self.at));
+            return Ok(());
+        }
+        let mut statement = self.db.prepare_cached(ActRecord::FINAL)?;
+        let (_, weight) = write_final(&mut statement, act, (self.at, Some(self.at)), None, self.sums)?;
+        self.known.weights.ended(weight);
+        Ok(())
     }
 
     /// Adds a pending row, in the place of one of the same key.

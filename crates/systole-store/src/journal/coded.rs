@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use systole_core::journal::{
-    AddresseeRecord, AgentRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome,
-    FanRecord, LetterPlace, LetterRecord, MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord,
-    Op, Owner, Registration, RememberedRecord, ReplyTo, RequestRecord, SettledRecord, StateRecord, Step,
+    ActRecord, AddresseeRecord, AgentRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId,
+    FanOutcome, FanRecord, LetterPlace, LetterRecord, MailRecord, MailState, MailStatus, MessageRecord, MessageState,
+    NoteRecord, Op, Owner, Registration, RememberedRecord, ReplyTo, RequestRecord, SettledRecord, StateRecord, Step,
     SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use systole_core::vocab::{
@@ -102,6 +102,7 @@ coded! {
         33: Submitted(submission);
         34: ForgetBetween { thread, after, before };
         35: Paused { listener, since };
+        36: Acted(act);
     }
     struct ThreadRecord {
         number, id, parent, root, owner, ordinal, depth, opened_by, reply_to, deadline, own_deadline, spawned, left,
@@ -125,6 +126,7 @@ coded! {
     struct LetterRecord { number, partition, at, from, to, place, payload, reason }
     struct TaskRecord { inbox, id, place, state, body }
     struct StateRecord { listener, blob }
+    struct ActRecord { by, act, of, error, opened }
     struct MailRecord { seq, mailbox, id, thread, from, in_reply_to, payload, envelope, at }
     struct MailStatus { state, deliveries, due, receipt, spent, error, answer }
     struct AgentRecord { name, paused, registered }
@@ -327,6 +329,13 @@ mod tests {
             Op::ForgetBetween { thread: 1, after: 2, before: Number::MAX },
             Op::Addressee(AddresseeRecord { mailbox: Name::core(), person: None }),
             Op::Paused { listener: Name::core(), since: Some(Time::MAX) },
+            Op::Acted(ActRecord {
+                by: Name::system(),
+                act: "retry".into(),
+                of: "it".into(),
+                error: Some("no".into()),
+                opened: Some(ThreadId::from_uuid(Uuid::from_u128(3))),
+            }),
         ];
         Step { ops, at: Time::from_nanos(1) }
     }

@@ -1,9 +1,11 @@
 //! Changes that an operator makes to the journal of an organism that is not running.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use systole_core::journal::{Number, Op, Step};
-use systole_core::vocab::Time;
+use rusqlite::{Connection, OptionalExtension, Row};
+use systole_core::journal::{ActRecord, MailState, MailStatus, Number, Op, Step};
+use systole_core::vocab::{MessageId, Name, Time};
 
 use super::apply::Apply;
 use super::error::StoreError;
@@ -35,41 +37,78 @@ impl SqliteJournal {
         }
     }
 
-    /// Deletes a dead letter at this time; `false` if there is none of that number.
+    /// Deletes a dead letter for an operator; `false` if there is none of that number.
     ///
     /// # Errors
     /// [`StoreError`] if the change can't be written.
-    pub fn drop_letter(&mut self, letter: Number, now: Time) -> Result<bool, StoreError> {
-        let step = Step { ops: vec![Op::LetterGone { letter }], at: now };
-        self.with_letter(letter, |apply| apply.step(&step))
+    pub fn drop_letter(&mut self, letter: Number, by: &Name, now: Time) -> Result<bool, StoreError> {
+        let act = act(by, "discard", letter.to_string());
+        let step = Step { ops: vec![Op::LetterGone { letter }, act], at: now };
+        self.change(|db| has_letter(db, letter), |apply, ()| apply.step(&step))
     }
 
-    /// Marks a dead letter to be redriven by the next start; `false` if there is none of that number.
+    /// Marks a dead letter to be redriven by the next start, for an operator; `false` if there is none of that number.
     ///
     /// # Errors
     /// [`StoreError`] if the mark can't be written.
-    pub fn redrive_letter(&mut self, letter: Number) -> Result<bool, StoreError> {
-        self.with_letter(letter, |apply| apply.put(&Redrive(letter), [letter.cast_signed()]))
+    pub fn redrive_letter(&mut self, letter: Number, by: &Name, now: Time) -> Result<bool, StoreError> {
+        let step = Step { ops: vec![act(by, "redrive", letter.to_string())], at: now };
+        self.change(
+            |db| has_letter(db, letter),
+            |apply, ()| {
+                apply.put(&Redrive(letter), [letter.cast_signed()])?;
+                apply.step(&step)
+            },
+        )
     }
 
-    fn with_letter(
+    /// Deletes a dead letter of a mailbox for an operator; `false` if there is none of that message.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the change can't be written.
+    pub fn drop_mail(&mut self, message: MessageId, by: &Name, now: Time) -> Result<bool, StoreError> {
+        let act = act(by, "discard", message.to_string());
+        self.change(
+            |db| dead_mail(db, message),
+            |apply, (seq, _)| apply.step(&Step { ops: vec![Op::MailGone { seq }, act], at: now }),
+        )
+    }
+
+    /// Puts a dead letter of a mailbox behind its last message, for an operator; `false` if there is none of that message.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the change can't be written.
+    pub fn redrive_mail(&mut self, message: MessageId, by: &Name, now: Time) -> Result<bool, StoreError> {
+        let act = act(by, "redrive", message.to_string());
+        self.change(
+            |db| dead_mail(db, message),
+            |apply, (from, error)| {
+                let status = MailStatus { state: MailState::Redriven, error, ..MailStatus::default() };
+                let moved = Op::MailMoved { from, to: last_mail(apply.db)? + 1, status };
+                apply.step(&Step { ops: vec![moved, act], at: now })
+            },
+        )
+    }
+
+    /// Changes what a look finds; `false` if it finds nothing.
+    fn change<T>(
         &mut self,
-        letter: Number,
-        change: impl FnOnce(&mut Apply<'_>) -> Result<(), FileProblem>,
+        find: impl FnOnce(&Connection) -> Result<Option<T>, FileProblem>,
+        change: impl FnOnce(&mut Apply<'_>, T) -> Result<(), FileProblem>,
     ) -> Result<bool, StoreError> {
-        let mut found = false;
+        let mut is_there = false;
         self.feed_all()?;
         self.transaction(|journal| {
             let Self { db, meta, known, sums, retain, .. } = journal;
-            let sql = "SELECT count(*) FROM letter WHERE number = ?1";
-            found = db.query_row(sql, [letter.cast_signed()], |row| row.get(0))?;
+            let found = find(db)?;
+            is_there = found.is_some();
             let mut apply = Apply::after(retain.now(), db, meta, known, sums);
-            if found {
-                change(&mut apply)?;
+            if let Some(found) = found {
+                change(&mut apply, found)?;
             }
             apply.finish(meta)
         })?;
-        Ok(found)
+        Ok(is_there)
     }
 
     /// Deletes all ended rows that are past their retention at this time, and shrinks the file to its smallest size.
@@ -108,4 +147,29 @@ impl SqliteJournal {
     fn size(&self) -> Result<u64, StoreError> {
         std::fs::metadata(&self.file).map(|found| found.len()).map_err(|error| FileProblem::from(error).of(&self.file))
     }
+}
+
+/// The record of an operator's act with an effect.
+pub(super) fn act(by: &Name, act: &str, of: String) -> Op {
+    Op::Acted(ActRecord { by: by.clone(), act: act.into(), of: of.into(), error: None, opened: None })
+}
+
+fn has_letter(db: &Connection, letter: Number) -> Result<Option<()>, FileProblem> {
+    let sql = "SELECT 1 FROM letter WHERE number = ?1";
+    Ok(db.query_row(sql, [letter.cast_signed()], |_| Ok(())).optional()?)
+}
+
+/// The place of a dead letter of a mailbox, and its last error.
+type Dead = (Number, Option<Arc<str>>);
+
+fn dead_mail(db: &Connection, message: MessageId) -> Result<Option<Dead>, FileProblem> {
+    let sql = "SELECT seq, error FROM mail JOIN mail_status USING (seq) WHERE id = ?1 AND state = 'dead'";
+    let row = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?));
+    Ok(db.query_row(sql, [message.as_uuid().as_bytes()], row).optional()?)
+}
+
+/// The last place that was given in any mailbox.
+fn last_mail(db: &Connection) -> Result<Number, FileProblem> {
+    let sql = "SELECT max(ifnull((SELECT max(seq) FROM mail), 0), ifnull((SELECT max(last) FROM mail_gone), 0))";
+    Ok(db.query_row(sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use systole_core::journal::{BudgetRecord, JournalError, LetterRecord, Number, Owner, ThreadRecord};
-use systole_core::vocab::{Name, ThreadId, Time};
+use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 
 use super::edit::Compacted;
 use super::look::{ConversationFilter, KeptConversation};
@@ -156,16 +156,24 @@ impl PrincipalStore for Principals {
 }
 
 impl Editor for SqliteJournal {
-    fn retry(&mut self, retry: &Retry, now: Time) -> Result<ThreadId, RetryError> {
-        self.retry(retry, now)
+    fn retry(&mut self, retry: &Retry, by: &Name, now: Time) -> Result<ThreadId, RetryError> {
+        self.retry(retry, by, now)
     }
 
-    fn drop_letter(&mut self, letter: Number, now: Time) -> Result<bool, JournalError> {
-        Ok(self.drop_letter(letter, now)?)
+    fn drop_letter(&mut self, letter: Number, by: &Name, now: Time) -> Result<bool, JournalError> {
+        Ok(self.drop_letter(letter, by, now)?)
     }
 
-    fn redrive_letter(&mut self, letter: Number) -> Result<bool, JournalError> {
-        Ok(self.redrive_letter(letter)?)
+    fn redrive_letter(&mut self, letter: Number, by: &Name, now: Time) -> Result<bool, JournalError> {
+        Ok(self.redrive_letter(letter, by, now)?)
+    }
+
+    fn drop_mail(&mut self, message: MessageId, by: &Name, now: Time) -> Result<bool, JournalError> {
+        Ok(self.drop_mail(message, by, now)?)
+    }
+
+    fn redrive_mail(&mut self, message: MessageId, by: &Name, now: Time) -> Result<bool, JournalError> {
+        Ok(self.redrive_mail(message, by, now)?)
     }
 
     fn rename(&mut self, organism: &str) -> Result<Option<JournalOwner>, JournalError> {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, named_params};
@@ -10,13 +12,16 @@ use systole_core::vocab::{FaultCode, MessageId, Name, QName, ThreadId, ThreadPat
 use systole_xml::ladder::root_of;
 
 use super::error::StoreError;
-use super::reader::{HistoryEntry, HistoryRecord, JournalReader, ThreadEntry, time};
+use super::reader::{HistoryEntry, JournalReader, ThreadEntry, time};
 use crate::sqlite::FileProblem;
 
 /// Most conversations that one page examines; with a filter a page may have few entries, and another one behind it.
 const EXAMINED: usize = 2_000;
 /// Most bytes of messages that one page searches, in which a last conversation may be longer.
 const SEARCHED: u64 = 64 << 20;
+
+/// Most bytes of the entries of a page of a history; a first entry that is longer is read alone.
+const BYTES: usize = 16 << 20;
 
 /// The conversations that are wanted: those that meet all conditions.
 #[derive(Debug, Clone, Default)]
@@ -99,16 +104,74 @@ impl JournalReader {
     }
 }
 
+/// A place in the history of a thread: behind the first `skip` entries of a message, or of an answer that left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HistoryPosition {
+    /// The number of the message, or of the answer.
+    number: Number,
+    /// Entries of it before the place.
+    skip: usize,
+}
+
+impl fmt::Display for HistoryPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.number, self.skip)
+    }
+}
+
+impl FromStr for HistoryPosition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.split_once('-').and_then(|(number, skip)| Some((number.parse().ok()?, skip.parse().ok()?)));
+        let (number, skip) = parsed.ok_or("write the `next` of a page")?;
+        Ok(Self { number, skip })
+    }
+}
+
 pub(super) fn history_of(
     reader: &JournalReader,
     thread: ThreadId,
-    skip: usize,
+    after: HistoryPosition,
     limit: usize,
-) -> Result<(Vec<KeptMessage>, bool), FileProblem> {
-    let Some(entry) = thread_of(reader, thread)? else { return Ok((Vec::new(), false)) };
-    let all = history(reader, &entry.record)?;
-    let has_more = all.len() > skip.saturating_add(limit);
-    Ok((all.into_iter().skip(skip).take(limit).collect(), has_more))
+) -> Result<(Vec<KeptMessage>, Option<HistoryPosition>), FileProblem> {
+    let Some(ThreadEntry { record: thread, .. }) = thread_of(reader, thread)? else { return Ok((Vec::new(), None)) };
+    let place = Place::of(reader, &thread)?;
+    // Numbers are given in order of time, to messages as to answers that leave.
+    let next = |reader: &JournalReader, from: Number| -> Result<Option<(Number, bool)>, FileProblem> {
+        let message = "SELECT min(number) FROM message WHERE thread = ?1 AND number >= ?2";
+        let egress = "SELECT min(number) FROM egress WHERE root = ?1 AND number >= ?2";
+        let from = from.cast_signed();
+        let message: Option<i64> =
+            reader.db.prepare_cached(message)?.query_row([thread.number.cast_signed(), from], |row| row.get(0))?;
+        let egress: Option<i64> = match thread.root == thread.number {
+            true => reader
+                .db
+                .prepare_cached(egress)?
+                .query_row((thread.id.as_uuid().as_bytes().as_slice(), from), |row| row.get(0))?,
+            false => None,
+        };
+        let either = [message.map(|number| (number, false)), egress.map(|number| (number, true))];
+        Ok(either.into_iter().flatten().min().map(|(number, left)| (number.cast_unsigned(), left)))
+    };
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    let HistoryPosition { number: mut from, mut skip } = after;
+    while let Some((number, has_left)) = next(reader, from)? {
+        if number != after.number {
+            skip = 0;
+        }
+        let entries = if has_left { reader.left(number)? } else { reader.of_message(number)? };
+        for entry in entries.into_iter().skip(skip) {
+            bytes += entry.said.bytes();
+            if found.len() == limit || !found.is_empty() && bytes > BYTES {
+                return Ok((found, Some(HistoryPosition { number, skip })));
+            }
+            skip += 1;
+            found.push(place.of_entry(entry));
+        }
+        from = number + 1;
+    }
+    Ok((found, None))
 }
 
 pub(super) fn message(reader: &JournalReader, id: MessageId) -> Result<Vec<KeptMessage>, FileProblem> {
@@ -117,14 +180,27 @@ pub(super) fn message(reader: &JournalReader, id: MessageId) -> Result<Vec<KeptM
     let Some(message) = found.into_iter().next() else { return Ok(Vec::new()) };
     let thread = reader.entries("WHERE number = ?1", [message.thread.cast_signed()])?.pop();
     let Some(thread) = thread else { return Ok(Vec::new()) };
-    let is_of_it = |kept: &KeptMessage| match &kept.entry.said {
-        HistoryRecord::Message(record, _) => record.number == message.number,
-        HistoryRecord::Awaited(..) | HistoryRecord::Left(..) => false,
-        HistoryRecord::Refused(note) | HistoryRecord::Said(note) | HistoryRecord::Recorded(note) => {
-            note.message == message.number
-        }
-    };
-    Ok(history(reader, &thread.record)?.into_iter().filter(is_of_it).collect())
+    let place = Place::of(reader, &thread.record)?;
+    Ok(reader.of_message(message.number)?.into_iter().map(|entry| place.of_entry(entry)).collect())
+}
+
+/// The place of the entries of a thread.
+struct Place {
+    thread: ThreadId,
+    root: ThreadId,
+    path: ThreadPath,
+}
+
+impl Place {
+    fn of(reader: &JournalReader, thread: &ThreadRecord) -> Result<Self, FileProblem> {
+        let above = above(reader, thread, &mut Known::new())?;
+        let root = above.last().map_or(thread.id, |root| root.id);
+        Ok(Self { thread: thread.id, root, path: path(thread, &above) })
+    }
+
+    fn of_entry(&self, entry: HistoryEntry) -> KeptMessage {
+        KeptMessage { entry, thread: self.thread, root: self.root, path: self.path.clone() }
+    }
 }
 
 fn thread_of(reader: &JournalReader, id: ThreadId) -> Result<Option<ThreadEntry>, FileProblem> {
@@ -160,14 +236,6 @@ fn path(thread: &ThreadRecord, above: &[ThreadRecord]) -> ThreadPath {
         Owner::Client(_) | Owner::Boot | Owner::None => None,
     };
     ThreadPath::new(above.iter().rev().chain([thread]).filter_map(segment).collect())
-}
-
-fn history(reader: &JournalReader, thread: &ThreadRecord) -> Result<Vec<KeptMessage>, FileProblem> {
-    let above = above(reader, thread, &mut Known::new())?;
-    let root = above.last().map_or(thread.id, |root| root.id);
-    let path = path(thread, &above);
-    let kept = |entry| KeptMessage { entry, thread: thread.id, root, path: path.clone() };
-    Ok(reader.try_said(thread)?.into_iter().map(kept).collect())
 }
 
 pub(super) fn conversations(

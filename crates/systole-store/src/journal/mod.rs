@@ -8,6 +8,7 @@
 mod adopt;
 mod apply;
 mod batch;
+mod beside;
 mod budget;
 mod codec;
 mod coded;
@@ -46,10 +47,11 @@ mod writer;
 use std::path::PathBuf;
 
 pub use crate::sqlite::{Cut, FileProblem, LogFull, Loss, Retention};
+pub use beside::{KeptAct, KeptLetter, KeptMailbox, LetterFilter, LetterPosition, TaskFilter, TaskPosition};
 pub use edit::Compacted;
 pub use error::StoreError;
 pub use logs::Logs;
-pub use look::{ConversationFilter, KeptConversation, KeptMessage, KeptThread};
+pub use look::{ConversationFilter, HistoryPosition, KeptConversation, KeptMessage, KeptThread};
 pub use owner::JournalOwner;
 pub use principals::Principals;
 pub use query::{History, Of};

@@ -15,7 +15,7 @@ use crate::sqlite::{FileProblem, Format, Opened, Opening, place, writable};
 
 /// The format of a journal's file: the application id `SyJ1`, and the tables.
 pub(super) const FORMAT: Format =
-    Format { name: "journal", id: 0x5379_4a31, version: 14, schema: include_str!("schema.sql") };
+    Format { name: "journal", id: 0x5379_4a31, version: 15, schema: include_str!("schema.sql") };
 
 /// Checks that a journal could be at a path, and be written; nothing is opened or created.
 ///

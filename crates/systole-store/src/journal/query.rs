@@ -9,14 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::{OptionalExtension, Params, named_params};
 use systole_core::core::Egress;
 use systole_core::journal::{
-    EgressRecord, JournalError, JournalErrorKind, MailRecord, MailStatus, Moment, Number, SubmissionRecord,
+    EgressRecord, JournalError, JournalErrorKind, MailRecord, MailStatus, Moment, Number, SubmissionRecord, TaskRecord,
 };
 use systole_core::vocab::{FaultCode, MessageId, Name, QName, ThreadId, Time, XmlLimits};
 use systole_xml::ladder::{Raw, parse};
 use tokio::sync::oneshot;
 
+use super::beside::{self, KeptAct, KeptLetter, KeptMailbox, LetterFilter, LetterPosition, TaskFilter, TaskPosition};
 use super::error::StoreError;
-use super::look::{self, ConversationFilter, KeptConversation, KeptMessage, KeptThread};
+use super::look::{self, ConversationFilter, HistoryPosition, KeptConversation, KeptMessage, KeptThread};
 use super::mail::{Gone, StatusRow};
 use super::principal::PrincipalRow;
 use super::reader::{JournalReader, time};
@@ -382,8 +383,29 @@ impl Query for JournalQuery {
         Box::pin(self.run(move |reader| look::threads(reader, of, after, limit)))
     }
 
-    fn history_of(&self, thread: ThreadId, skip: usize, limit: usize) -> Answering<'_, (Vec<KeptMessage>, bool)> {
-        Box::pin(self.run(move |reader| look::history_of(reader, thread, skip, limit)))
+    fn history_of(
+        &self,
+        thread: ThreadId,
+        after: HistoryPosition,
+        limit: usize,
+    ) -> Answering<'_, (Vec<KeptMessage>, Option<HistoryPosition>)> {
+        Box::pin(self.run(move |reader| look::history_of(reader, thread, after, limit)))
+    }
+
+    fn letters(&self, wanted: LetterFilter) -> Answering<'_, (Vec<KeptLetter>, Option<LetterPosition>)> {
+        Box::pin(self.run(move |reader| beside::letters(reader, &wanted)))
+    }
+
+    fn mailboxes(&self, now: Time) -> Answering<'_, Vec<KeptMailbox>> {
+        Box::pin(self.run(move |reader| beside::mailboxes(reader, now)))
+    }
+
+    fn tasks(&self, wanted: TaskFilter) -> Answering<'_, (Vec<TaskRecord>, Option<TaskPosition>)> {
+        Box::pin(self.run(move |reader| beside::tasks(reader, &wanted)))
+    }
+
+    fn acts(&self, before: Option<Time>, limit: usize) -> Answering<'_, (Vec<KeptAct>, bool)> {
+        Box::pin(self.run(move |reader| beside::acts(reader, before, limit)))
     }
 
     fn message(&self, id: MessageId) -> Answering<'_, Vec<KeptMessage>> {
@@ -421,7 +443,8 @@ impl fmt::Debug for JournalQuery {
 }
 
 /// The numbers of all dead letters: they are few among the open statuses, which an index finds.
-const DEAD: &str = "SELECT seq FROM mail_status INDEXED BY mail_status_ended WHERE ended IS NULL AND state = 'dead'";
+pub(super) const DEAD: &str =
+    "SELECT seq FROM mail_status INDEXED BY mail_status_ended WHERE ended IS NULL AND state = 'dead'";
 
 /// The numbers of all messages that wait for an answer, by the same index.
 const WAITING: &str =
@@ -431,7 +454,7 @@ fn mail(reader: &JournalReader, condition: &str, params: impl Params) -> Result<
     reader.rows(condition, params, |reader, record: MailRecord, _, _| stored(reader, record))
 }
 
-fn stored(reader: &JournalReader, record: MailRecord) -> Result<StoredMail, FileProblem> {
+pub(super) fn stored(reader: &JournalReader, record: MailRecord) -> Result<StoredMail, FileProblem> {
     let of_it = "WHERE seq = ?1";
     let status = reader.rows(of_it, [record.seq.cast_signed()], |_, row: StatusRow, _, _| Ok(row.status))?.pop();
     let status = status.ok_or_else(|| FileProblem::damaged(format!("mail {} has no status", record.seq)))?;

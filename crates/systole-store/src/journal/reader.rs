@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Params, Row};
 use systole_core::journal::{
-    EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, Owner, SettledRecord, ThreadRecord,
+    BodyRecord, EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, Owner, SettledRecord, ThreadRecord,
 };
 use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
 use uuid::Uuid;
@@ -118,6 +118,21 @@ pub enum HistoryRecord {
     Said(NoteRecord),
     /// A note of the handler of a message.
     Recorded(NoteRecord),
+}
+
+impl HistoryRecord {
+    /// Counts the bytes of the text that it has.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Message(message, _) => match &message.body {
+                BodyRecord::Payload(payload) => payload.len(),
+                BodyRecord::Fault(_) | BodyRecord::Fatal(_) => 0,
+            },
+            Self::Awaited(_, settled) => settled.outcome.as_ref().map_or(0, |answer| answer.payload.len()),
+            Self::Left(egress, _) => egress.envelope.len() + egress.payload.len(),
+            Self::Refused(note) | Self::Said(note) | Self::Recorded(note) => note.value.len(),
+        }
+    }
 }
 
 impl JournalReader {
@@ -377,12 +392,7 @@ impl JournalReader {
 
     pub(super) fn try_said(&self, thread: &ThreadRecord) -> Result<Vec<HistoryEntry>, FileProblem> {
         let number = thread.number.cast_signed();
-        let mut said =
-            self.rows("WHERE thread = ?1 ORDER BY place, number", [number], |reader, record, at, ended| {
-                let ended =
-                    ended.map(|ended| Ok::<_, FileProblem>((time(ended), reader.ending(&record)?))).transpose()?;
-                Ok(HistoryEntry { at: time(at), said: HistoryRecord::Message(record, ended) })
-            })?;
+        let mut said = self.messages("WHERE thread = ?1 ORDER BY place, number", number)?;
         let calls = "WHERE message IN (SELECT number FROM message WHERE thread = ?1) ORDER BY message, call, place";
         for (id, row, at) in self.answers(calls, [number])? {
             said.push(HistoryEntry { at: time(at), said: HistoryRecord::Awaited(id, row.settled) });
@@ -408,6 +418,47 @@ impl JournalReader {
         })?);
         said.sort_by_key(|entry| entry.at);
         Ok(said)
+    }
+
+    /// Reads a message, and behind it what its handler did, in order of time.
+    pub(super) fn of_message(&self, number: Number) -> Result<Vec<HistoryEntry>, FileProblem> {
+        let number = number.cast_signed();
+        let mut done = Vec::new();
+        for (id, row, at) in self.answers("WHERE message = ?1 ORDER BY call, place", [number])? {
+            done.push(HistoryEntry { at: time(at), said: HistoryRecord::Awaited(id, row.settled) });
+        }
+        let notes = "WHERE message = ?1 ORDER BY place";
+        done.extend(
+            self.rows(notes, [number], |_, note: NoteRecord, at, _| {
+                let said = match note.index {
+                    NoteRecord::REFUSED => HistoryRecord::Refused(note),
+                    NoteRecord::SAID => HistoryRecord::Said(note),
+                    0..NoteRecord::SAID => HistoryRecord::Recorded(note),
+                    _ => return Ok(None),
+                };
+                Ok(Some(HistoryEntry { at: time(at), said }))
+            })?
+            .into_iter()
+            .flatten(),
+        );
+        done.sort_by_key(|entry| entry.at);
+        let mut entries = self.messages("WHERE number = ?1", number)?;
+        entries.append(&mut done);
+        Ok(entries)
+    }
+
+    /// Reads an answer that left for a client.
+    pub(super) fn left(&self, number: Number) -> Result<Vec<HistoryEntry>, FileProblem> {
+        self.rows("WHERE number = ?1", [number.cast_signed()], |_, record, at, ended| {
+            Ok(HistoryEntry { at: time(at), said: HistoryRecord::Left(record, ended.map(time)) })
+        })
+    }
+
+    fn messages(&self, condition: &str, number: i64) -> Result<Vec<HistoryEntry>, FileProblem> {
+        self.rows(condition, [number], |reader, record, at, ended| {
+            let ended = ended.map(|ended| Ok::<_, FileProblem>((time(ended), reader.ending(&record)?))).transpose()?;
+            Ok(HistoryEntry { at: time(at), said: HistoryRecord::Message(record, ended) })
+        })
     }
 
     /// Reads answers to awaited calls of messages that are kept, each with its id and the time at which it came.

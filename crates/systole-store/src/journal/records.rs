@@ -2,8 +2,8 @@
 
 use rusqlite::types::ToSqlOutput;
 use systole_core::journal::{
-    BodyRecord, EgressRecord, LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Owner, PausedRecord,
-    RememberedRecord, StateRecord, TaskRecord, ThreadRecord,
+    ActRecord, BodyRecord, EgressRecord, LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Owner,
+    PausedRecord, RememberedRecord, StateRecord, TaskRecord, ThreadRecord,
 };
 use systole_core::vocab::{MessageId, Partition, TaskId, ThreadId, Time};
 use uuid::Uuid;
@@ -331,6 +331,29 @@ impl Record for PausedRecord {
 
     fn read(cells: &mut Cells<'_>) -> Option<Self> {
         Some(Self { listener: cells.name()?, since: Time::from_nanos(cells.number()?) })
+    }
+}
+
+impl Record for ActRecord {
+    statements!("act", "0", "ended", "operator, act, about, error, opened", "?, ?, ?, ?, ?");
+    const HEAVY: &'static [usize] = &[3];
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        cell(text(self.by.as_str().as_bytes()))?;
+        cell(text(self.act.as_bytes()))?;
+        cell(text(self.of.as_bytes()))?;
+        cell(optional_text(self.error.as_deref()))?;
+        cell(optional_blob(self.opened.as_ref().map(|root| root.as_uuid().as_bytes().as_slice())))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self {
+            by: cells.name()?,
+            act: cells.text()?.into(),
+            of: cells.text()?.into(),
+            error: cells.optional_text()?.map(Into::into),
+            opened: cells.optional_blob()?.map(|id| ThreadId::from_uuid(Uuid::from_bytes(id))),
+        })
     }
 }
 

@@ -7,8 +7,8 @@
 use bytes::Bytes;
 use rusqlite::{Connection, ToSql};
 use systole_core::journal::{
-    BodyRecord, FanId, MessageRecord, MessageState, Moment, Number, Owner, RememberedRecord, Step, ThreadRecord,
-    numbers_after,
+    ActRecord, BodyRecord, FanId, MessageRecord, MessageState, Moment, Number, Op, Owner, RememberedRecord, Step,
+    ThreadRecord, numbers_after,
 };
 use systole_core::vocab::{IdKey, MessageId, Name, QName, ThreadId, Time, XmlLimits};
 use systole_xml::ladder::{LadderError, Raw, parse};
@@ -128,7 +128,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// [`RetryError`]; then nothing is written.
-    pub fn retry(&mut self, retry: &Retry, now: Time) -> Result<ThreadId, RetryError> {
+    pub fn retry(&mut self, retry: &Retry, by: &Name, now: Time) -> Result<ThreadId, RetryError> {
         self.feed_all()?;
         let reader = JournalReader::join(&self.file)?.begin()?;
         let moment = retry.read(&reader)?;
@@ -143,7 +143,10 @@ impl SqliteJournal {
                 last += 1;
                 last
             };
-            let ops = moment.renew(&key, id, &mut next, now).map_err(|torn| FileProblem::damaged(torn.to_string()))?;
+            let renewed = moment.renew(&key, id, &mut next, now);
+            let mut ops = renewed.map_err(|torn| FileProblem::damaged(torn.to_string()))?;
+            let (act, of) = ("retry".into(), retry.conversation.to_string().into());
+            ops.push(Op::Acted(ActRecord { by: by.clone(), act, of, error: None, opened: Some(id) }));
             let mut apply = Apply::after(retain.now(), db, meta, known, sums);
             apply.step(&Step { ops, at: now })?;
             Ok(Meta { epoch, ..apply.finish(meta)? })

@@ -112,6 +112,14 @@ CREATE TABLE paused (
     listener TEXT PRIMARY KEY, since INTEGER NOT NULL, sum INTEGER NOT NULL, at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Acts of operators: `about` is the conversation, thread, dead letter, listener or organism, `error` why it had no effect,
+-- `opened` the conversation that a retry opened. An act ends when it comes.
+CREATE TABLE act (
+    operator TEXT NOT NULL, act TEXT NOT NULL, about TEXT NOT NULL, error TEXT, opened BLOB,
+    sum INTEGER NOT NULL, at INTEGER NOT NULL, ended INTEGER
+) STRICT;
+CREATE INDEX act_ended ON act (ended);
+
 -- The mailboxes of remote listeners. A message never changes, its status does: a lease does not write the envelope again.
 -- A row of `mail` ends when its status does. `due` is empty while a reader holds the message without a time limit.
 CREATE TABLE mail (

@@ -8,13 +8,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use systole_core::journal::{
-    BudgetRecord, Journal, JournalError, LetterRecord, Moment, Number, Owner, SubmissionRecord, ThreadRecord,
+    BudgetRecord, Journal, JournalError, LetterRecord, Moment, Number, Owner, SubmissionRecord, TaskRecord,
+    ThreadRecord,
 };
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use uuid::Uuid;
 
+use super::beside::{KeptAct, KeptLetter, KeptMailbox, LetterFilter, LetterPosition, TaskFilter, TaskPosition};
 use super::edit::Compacted;
-use super::look::{ConversationFilter, KeptConversation, KeptMessage, KeptThread};
+use super::look::{ConversationFilter, HistoryPosition, KeptConversation, KeptMessage, KeptThread};
 use super::owner::JournalOwner;
 use super::query::{History, Page, QueryError, Range, Sent, StoredMail};
 use super::reader::{HistoryEntry, Stat, ThreadEntry};
@@ -195,8 +197,26 @@ pub trait Query: fmt::Debug + Send + Sync {
     /// the number behind which the next page goes on. Nothing if none is kept.
     fn threads(&self, of: ThreadId, after: Number, limit: usize) -> Answering<'_, (Vec<KeptThread>, Option<Number>)>;
 
-    /// Lists the entries of the history of a thread, in order of time, without the first `skip`, and whether there are more.
-    fn history_of(&self, thread: ThreadId, skip: usize, limit: usize) -> Answering<'_, (Vec<KeptMessage>, bool)>;
+    /// Lists the entries of the history of a thread behind a place, and the place behind which the next page goes on. They
+    /// are in order of messages: each comes with what its handler did behind it.
+    fn history_of(
+        &self,
+        thread: ThreadId,
+        after: HistoryPosition,
+        limit: usize,
+    ) -> Answering<'_, (Vec<KeptMessage>, Option<HistoryPosition>)>;
+
+    /// Lists dead letters, those of the pump first, then those of mailboxes, and the place behind which the next page goes on.
+    fn letters(&self, wanted: LetterFilter) -> Answering<'_, (Vec<KeptLetter>, Option<LetterPosition>)>;
+
+    /// Lists the mailboxes of which the store has something, in order of name, with their state at this time.
+    fn mailboxes(&self, now: Time) -> Answering<'_, Vec<KeptMailbox>>;
+
+    /// Lists tasks, in order of job, then of arrival, and the one behind which the next page goes on.
+    fn tasks(&self, wanted: TaskFilter) -> Answering<'_, (Vec<TaskRecord>, Option<TaskPosition>)>;
+
+    /// Lists the acts of operators before a time, newest first, and whether there are more.
+    fn acts(&self, before: Option<Time>, limit: usize) -> Answering<'_, (Vec<KeptAct>, bool)>;
 
     /// Finds a message in a mailbox of a thread, with all that its handler did.
     fn message(&self, id: MessageId) -> Answering<'_, Vec<KeptMessage>>;
@@ -243,25 +263,28 @@ pub trait PrincipalStore {
     fn list(&self) -> Result<Vec<Principal>, JournalError>;
 }
 
-/// Changes that an operator makes while the organism doesn't run.
+/// Changes that an operator makes while the organism doesn't run. Each is written with the record of the act.
 pub trait Editor {
     /// Writes a new conversation, begun at this time, that the next start opens, and returns its id.
     ///
     /// # Errors
     /// [`RetryError`]; then nothing is written.
-    fn retry(&mut self, retry: &Retry, now: Time) -> Result<ThreadId, RetryError>;
+    fn retry(&mut self, retry: &Retry, by: &Name, now: Time) -> Result<ThreadId, RetryError>;
 
     /// Deletes a dead letter; `false` if there is none of that number.
     ///
     /// # Errors
-    /// [`JournalError`] if the change can't be written.
-    fn drop_letter(&mut self, letter: Number, now: Time) -> Result<bool, JournalError>;
+    /// [`JournalError`] if the change can't be written; so for all of the following.
+    fn drop_letter(&mut self, letter: Number, by: &Name, now: Time) -> Result<bool, JournalError>;
 
     /// Marks a dead letter to be redriven by the next start; `false` if there is none of that number.
-    ///
-    /// # Errors
-    /// [`JournalError`] if the mark can't be written.
-    fn redrive_letter(&mut self, letter: Number) -> Result<bool, JournalError>;
+    fn redrive_letter(&mut self, letter: Number, by: &Name, now: Time) -> Result<bool, JournalError>;
+
+    /// Deletes a dead letter of a mailbox; `false` if there is none of that message.
+    fn drop_mail(&mut self, message: MessageId, by: &Name, now: Time) -> Result<bool, JournalError>;
+
+    /// Puts a dead letter of a mailbox behind its last message; `false` if there is none of that message.
+    fn redrive_mail(&mut self, message: MessageId, by: &Name, now: Time) -> Result<bool, JournalError>;
 
     /// Gives the store to the organism of another name. Returns the owner of before, if there was one.
     ///

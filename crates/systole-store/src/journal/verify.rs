@@ -3,8 +3,8 @@
 use rusqlite::types::Value;
 use rusqlite::{Params, Row, params_from_iter};
 use systole_core::journal::{
-    AddresseeRecord, AgentRecord, BudgetRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord,
-    PausedRecord, RememberedRecord, StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
+    ActRecord, AddresseeRecord, AgentRecord, BudgetRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord,
+    NoteRecord, PausedRecord, RememberedRecord, StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 
 use super::batch::{BatchRow, Batches};
@@ -154,6 +154,7 @@ impl Check<'_> {
         self.rows::<TaskRecord>()?;
         self.rows::<StateRecord>()?;
         self.rows::<PausedRecord>()?;
+        self.rows::<ActRecord>()?;
         self.rows::<MailRecord>()?;
         self.rows::<StatusRow>()?;
         self.rows::<Gone>()?;

@@ -48,6 +48,9 @@ macro_rules! weight {
         "256 + ifnull(octet_length(answer), 0) \
          + ifnull((SELECT octet_length(envelope) FROM mail WHERE mail.seq = mail_status.seq), 0)"
     };
+    ("act") => {
+        "128 + ifnull(octet_length(error), 0)"
+    };
     ("submission") => {
         "128 + ifnull(octet_length(key), 0)"
     };
@@ -58,7 +61,7 @@ macro_rules! weight {
 pub(super) use weight;
 
 /// Tables of history with the keys of their rows, except for mailboxes.
-pub(super) const HISTORY: [(&str, &str, &str); 8] = [
+pub(super) const HISTORY: [(&str, &str, &str); 9] = [
     ("thread", "number", weight!("thread")),
     ("budget", "thread", weight!("budget")),
     ("message", "number", weight!("message")),
@@ -66,6 +69,7 @@ pub(super) const HISTORY: [(&str, &str, &str); 8] = [
     ("settled", "(message, call, place)", weight!("settled")),
     ("note", "(message, place)", weight!("note")),
     ("remembered", "number", weight!("remembered")),
+    ("act", "rowid", weight!("act")),
     MAIL,
 ];
 

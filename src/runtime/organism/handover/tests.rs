@@ -118,19 +118,25 @@ impl Journal for Breakable {
     }
 }
 
-/// An organism with that listener, and the means to break its journal.
-fn start(listener: &Listener) -> (Kit, Arc<Mutex<Option<Part>>>) {
+/// An organism with that listener.
+fn builder(listener: &Listener, is_stateless: bool) -> OrganismBuilder {
     let mut contract = Contract::new(Name::parse("listener").unwrap());
     contract.accepts = vec![systole_core::protocol::boot_qname(), Ask::qname()];
     contract.concurrency = 1000;
     contract.timeout = Some(Duration::from_secs(3600));
-    let (listener, broken) = (listener.clone(), Arc::default());
-    let journal = Breakable { journal: MemoryJournal::new([3; 32]), broken: Arc::clone(&broken) };
-    let builder: OrganismBuilder = crate::runtime::Organism::builder("moved")
+    contract.stateless = is_stateless;
+    let listener = listener.clone();
+    crate::runtime::Organism::builder("moved")
         .raw_listener(contract, move || listener.clone())
         .schemas([PayloadSchema::of::<Ask>().unwrap()])
-        .client("alice", |c| c.calls::<Ask>());
-    (Kit::start(builder.journal(journal)).unwrap(), broken)
+        .client("alice", |c| c.calls::<Ask>())
+}
+
+/// An organism with that listener, and the means to break its journal.
+fn start(listener: &Listener) -> (Kit, Arc<Mutex<Option<Part>>>) {
+    let broken = Arc::default();
+    let journal = Breakable { journal: MemoryJournal::new([3; 32]), broken: Arc::clone(&broken) };
+    (Kit::start(builder(listener, false).journal(journal)).unwrap(), broken)
 }
 
 fn handover(kit: &Kit) -> &Handover {
@@ -282,4 +288,49 @@ fn a_handover_is_no_crash_of_what_runs() {
     }
     assert_eq!(listener.runs.load(Ordering::Relaxed), 13);
     assert!(kit.dead_letters().is_empty(), "{:?}", kit.dead_letters());
+}
+
+/// Moves all partitions to another core.
+fn move_all(kit: &Kit) {
+    kit.adopt(kit.release(Partition::BOOT).unwrap()).unwrap();
+}
+
+#[test]
+fn a_pause_holds_for_cores_that_come_later_and_is_durable_without_the_first_ones() {
+    let (listener, journal) = (Listener::default(), Arc::new(Mutex::new(MemoryJournal::new([3; 32]))));
+    let kit = Kit::start(builder(&listener, true).journal(journal.clone())).unwrap();
+    let operations = kit.organism().operations(Name::system());
+    let runs = || {
+        kit.client("alice").tell(Ask {}).unwrap();
+        kit.settle();
+        listener.runs.load(Ordering::Relaxed)
+    };
+    let kept = || journal.lock().unwrap().clone().recover().unwrap().paused.len();
+    // No first core serves a partition any more.
+    move_all(&kit);
+    kit.block_on(operations.pause("listener")).unwrap();
+    assert_eq!((runs(), kept()), (0, 1));
+    move_all(&kit);
+    assert_eq!(runs(), 0, "the next core holds it back, too");
+    // What is resumed while no core serves anything is resumed.
+    let all = kit.release(Partition::BOOT).unwrap();
+    kit.block_on(operations.resume("listener")).unwrap();
+    assert_eq!(kept(), 0);
+    kit.adopt(all).unwrap();
+    assert_eq!(runs(), 3);
+    // The records that a core takes over may be older than the pause.
+    kit.block_on(async {
+        let all = kit.organism().release(Partition::BOOT).await.unwrap();
+        let mut adopting = Box::pin(handover(&kit).adopt(all, 0));
+        let begun = std::future::poll_fn(|cx| std::task::Poll::Ready(adopting.as_mut().poll(cx).is_pending())).await;
+        assert!(begun, "it has read the records, and waits for the shard");
+        operations.pause("listener").await.unwrap();
+        adopting.await.unwrap();
+    });
+    let before = listener.runs.load(Ordering::Relaxed);
+    assert_eq!((runs(), kept()), (before, 1));
+    drop(kit);
+    let kit = Kit::start(builder(&listener, true).journal(journal.clone())).unwrap();
+    kit.settle();
+    assert_eq!(listener.runs.load(Ordering::Relaxed), before, "a start takes the pause up");
 }

@@ -25,7 +25,7 @@ use crate::core::clock::Timer;
 use crate::core::contract::OnRestart;
 use crate::core::conversation::AwaitedAnswers;
 use crate::core::dead_letters::{DeadLetter, DeadLetterError, DeadLetterId};
-use crate::core::entrance::{Item, Phase, Redriven, Response};
+use crate::core::entrance::{AskedAct, Item, Phase, Redriven, Response};
 use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::invocations::{EarlierGroup, GroupState};
@@ -119,10 +119,10 @@ impl Core {
             ..
         } = recovered;
         let mut recovery = Recovery::default();
-        for PausedRecord { listener, since } in paused {
+        for PausedRecord { listener, .. } in paused {
             // A listener that is no longer registered has nothing to pause.
             if let Some(Party::Listener(listener)) = self.setup.blueprint.party(listener.as_str()) {
-                self.listener_paused(listener, Some(since));
+                self.listener_paused(listener, true);
             }
         }
         for letter in letters {
@@ -491,7 +491,7 @@ impl Core {
 
     /// Puts a dead letter on the entrance queue that was marked in the journal. One that can't be redriven loses its mark.
     pub(super) fn redrive_marked(&mut self, letter: DeadLetterId, root: ThreadId) {
-        let result = self.redrive(letter, root);
+        let result = self.redrive(letter, root, None);
         if let Err(DeadLetterError::NotACall { .. } | DeadLetterError::NoPayload) = result {
             self.step.out.write(|| Op::Unmark { letter: letter.number() });
         }
@@ -501,7 +501,12 @@ impl Core {
     }
 
     /// Puts a dead letter on the entrance queue.
-    pub(super) fn redrive(&mut self, id: DeadLetterId, root: ThreadId) -> Result<(), DeadLetterError> {
+    pub(super) fn redrive(
+        &mut self,
+        id: DeadLetterId,
+        root: ThreadId,
+        asked: Option<AskedAct>,
+    ) -> Result<(), DeadLetterError> {
         let letter = self.tree.dead.get(id).ok_or(DeadLetterError::Unknown)?;
         let payload = letter.payload.clone().filter(|payload| *payload.root() != refused_qname());
         let payload = payload.ok_or(DeadLetterError::NoPayload)?;
@@ -513,15 +518,19 @@ impl Core {
         let DeadLetter { partition, conversation, from, to, .. } =
             self.tree.dead.take(id).ok_or(DeadLetterError::Unknown)?;
         let (number, root) = (id.number(), partition.place(root));
-        let redriven = Redriven { from, to, payload, number, conversation, root, permit };
+        let redriven = Redriven { from, to, payload, number, conversation, root, permit, asked };
         let entry = self.step.books.redriven();
         self.entrance.push(Principal::ORGANISM, Item::Redriven(redriven, entry));
         Ok(())
     }
 
     /// Judges a letter from the start.
-    pub(super) fn reissue(&mut self, letter: Redriven, entry: Entry) {
+    pub(super) fn reissue(&mut self, mut letter: Redriven, entry: Entry) {
         self.step.out.write(|| Op::LetterGone { letter: letter.number });
+        if let Some((ticket, act)) = letter.asked.take() {
+            act.into_iter().for_each(|act| self.step.out.write(|| Op::Acted(*act)));
+            self.step.out.emit(Output::Operated { ticket, result: Ok(()) });
+        }
         let caller = self.setup.blueprint.party(letter.from.as_str());
         let sender = match caller {
             Some(Party::Listener(id)) => Sender::Listener(id),
@@ -761,7 +770,14 @@ impl Core {
             }
             Item::Calls(calls) => self.dead_emissions(calls.thread, calls.requests),
             Item::Reattached(..) => {}
-            Item::Redriven(letter, entry) => self.dead_again(letter, fault.clone(), entry),
+            Item::Redriven(mut letter, entry) => {
+                if let Some((ticket, _)) = letter.asked.take() {
+                    let has_ended = self.entrance.phase == Phase::Stopped;
+                    let error = if has_ended { OperationError::Closed } else { OperationError::Fenced };
+                    self.step.out.emit(Output::Operated { ticket, result: Err(error) });
+                }
+                self.dead_again(letter, fault.clone(), entry);
+            }
             Item::Left(root) | Item::Cancel(root) => self.step.out.emit(Output::Gone { root }),
         }
     }

@@ -109,6 +109,7 @@ impl Core {
             Input::Tick | Input::ClockSet { .. } => {}
             Input::Parked { invocation } => self.parked(invocation),
             Input::ListenerRests { listener, rests } => self.listener_rests(listener, rests),
+            Input::ListenerPaused { listener, paused } => self.listener_paused(listener, paused),
             Input::WaitsElsewhere { invocation } => {
                 if let Some(invocation) = self.invocations.all.get_mut(invocation) {
                     invocation.waits_elsewhere = true;
@@ -124,7 +125,7 @@ impl Core {
             Input::Core(message) => self.take_core_message(message),
             Input::Stray(message) => self.take_stray(message),
             Input::Recovered(recovered) => self.recover(*recovered),
-            Input::Appended { number } => self.step.out.appended(number),
+            Input::Appended { number } => self.step.out.appended(number, self.step.clock.now),
             Input::Unwritable => self.unwritable(),
             Input::Fenced => self.fenced(),
             Input::Release => self.release(),
@@ -152,7 +153,7 @@ impl Core {
             Input::Attempted { invocation, attempts } => self.attempted(invocation, attempts),
             Input::Said { invocation, text } => self.said(invocation, text),
             Input::Reserve { invocation, amounts, is_last } => self.reserve(invocation, amounts, is_last),
-            Input::Operate { ticket, operation } => self.operate(ticket, operation),
+            Input::Operate { ticket, operation, act } => self.operate(ticket, operation, act),
             Input::Drain => self.drain(),
             Input::Stop => self.stop(),
         }
@@ -331,7 +332,7 @@ impl Core {
             let slots = &self.turns.slots[listener.0 as usize];
             let (free, waiting) = slots.figures();
             let running = contract.concurrency.saturating_sub(free);
-            ListenerSlots { listener, running, waiting, paused: slots.paused }
+            ListenerSlots { listener, running, waiting }
         };
         own.map(figures).collect()
     }

@@ -4,24 +4,29 @@
 //! durable, and its result goes out when they are.
 
 use super::Core;
-use crate::core::blueprint::{ListenerId, Party};
+use crate::core::blueprint::Party;
 use crate::core::entrance::Phase;
 use crate::core::faults;
 use crate::core::io::{Operation, OperationError, Output};
-use crate::journal::{Moment, Op, Recovered};
+use crate::journal::{ActRecord, Moment, Op, Recovered};
 use crate::vocab::{Partition, ThreadId};
 
 impl Core {
-    pub(super) fn operate(&mut self, ticket: u64, operation: Operation) {
+    pub(super) fn operate(&mut self, ticket: u64, operation: Operation, mut act: Option<Box<ActRecord>>) {
         let result = match operation {
             _ if self.entrance.phase == Phase::Stopped => Err(OperationError::Closed),
             Operation::Cancel { root, thread } => self.cancel_thread(root, thread),
-            Operation::Redrive { letter, root } => self.redrive(letter, root).map_err(OperationError::from),
+            // Its effect, and so its result, comes when it is judged.
+            Operation::Redrive { letter, root } => match self.redrive(letter, root, Some((ticket, act.take()))) {
+                Ok(()) => return,
+                Err(error) => Err(error.into()),
+            },
             Operation::Discard { letter } => self.discard_letter(letter).map_err(OperationError::from),
             Operation::Retry { moment, root } => self.retry(*moment, root),
-            Operation::Pause { listener } => self.pause(listener, true),
-            Operation::Resume { listener } => self.pause(listener, false),
         };
+        if let (Ok(()), Some(act)) = (&result, act) {
+            self.step.out.write(|| Op::Acted(*act));
+        }
         self.step.out.emit(Output::Operated { ticket, result });
     }
 
@@ -76,17 +81,6 @@ impl Core {
         }
         ops.into_iter().for_each(|op| self.step.out.write(|| op));
         self.recover(opened);
-        Ok(())
-    }
-
-    fn pause(&mut self, listener: ListenerId, pause: bool) -> Result<(), OperationError> {
-        // One core writes it: the one of `<boot>`.
-        let since = pause.then_some(self.step.clock.now);
-        if self.setup.partitions.contains(Partition::BOOT) && self.turns.is_paused(listener) != pause {
-            let listener = self.setup.blueprint[listener].name.clone();
-            self.step.out.write(|| Op::Paused { listener, since });
-        }
-        self.listener_paused(listener, since);
         Ok(())
     }
 }

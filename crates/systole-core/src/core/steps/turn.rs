@@ -87,12 +87,6 @@ struct Head {
     attempts: u8,
 }
 
-impl Turns {
-    pub(super) fn is_paused(&self, listener: ListenerId) -> bool {
-        self.slots.get(listener.0 as usize).is_some_and(|slots| slots.paused.is_some())
-    }
-}
-
 impl Core {
     /// Lets a thread that has something to do wait for its turn.
     pub(super) fn make_ready(&mut self, key: ThreadKey) {
@@ -690,9 +684,9 @@ impl Core {
     }
 
     /// An operator has paused a listener, or resumed it.
-    pub(super) fn listener_paused(&mut self, listener: ListenerId, since: Option<Time>) {
+    pub(super) fn listener_paused(&mut self, listener: ListenerId, paused: bool) {
         let Some(slots) = self.turns.slots.get_mut(listener.0 as usize) else { return };
-        slots.paused = since;
+        slots.paused = paused;
         if self.entrance.phase != Phase::Stopped {
             self.grant_free_slots(listener);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::core::*;
-use systole_core::journal::{EgressRecord, Moment, Number, Owner, Recovered, ThreadRecord};
+use systole_core::journal::{ActRecord, EgressRecord, Moment, Number, Op, Owner, Recovered, ThreadRecord};
 use systole_core::vocab::{Amounts, Budget, IdKey, MessageId, Name, Partition, Partitions, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Catalog;
@@ -89,7 +89,7 @@ fn kind(input: &Input) -> Option<usize> {
         Input::Cancel { .. } => 3,
         Input::Operate { operation: Operation::Redrive { .. }, .. } => 4,
         Input::Operate { operation: Operation::Discard { .. }, .. } => 5,
-        Input::Operate { operation: Operation::Pause { .. } | Operation::Resume { .. }, .. } => 9,
+        Input::ListenerPaused { .. } => 9,
         Input::Operate { operation: Operation::Cancel { .. }, .. } => 10,
         Input::Operate { operation: Operation::Retry { .. }, .. } => 12,
         Input::Drain => 6,
@@ -98,6 +98,11 @@ fn kind(input: &Input) -> Option<usize> {
         Input::Fenced => 11,
         _ => return None,
     })
+}
+
+/// The record of an operator's act.
+fn act_record(act: &str, opened: Option<ThreadId>) -> Option<Box<ActRecord>> {
+    Some(Box::new(ActRecord { by: Name::system(), act: act.into(), of: "it".into(), error: None, opened }))
 }
 
 impl Simulation {
@@ -266,6 +271,7 @@ impl Simulation {
             Input::Operate {
                 ticket: 0,
                 operation: if redrive { Operation::Redrive { letter, root } } else { Operation::Discard { letter } },
+                act: act_record(if redrive { "redrive" } else { "discard" }, None),
             },
         );
         true
@@ -282,8 +288,9 @@ impl Simulation {
     fn pause(&mut self) {
         let (listener, pause) = (ListenerId(self.random.below(LISTENERS) as u32), self.random.once_in(2));
         self.say(|| format!("{listener:?} paused: {pause}"));
-        let operation = if pause { Operation::Pause { listener } } else { Operation::Resume { listener } };
-        self.everywhere(|| Input::Operate { ticket: 0, operation: operation.clone() });
+        let name = self.blueprint[listener].name.clone();
+        self.store.beside(Op::Paused { listener: name, since: pause.then_some(self.now) }, self.now);
+        self.everywhere(|| Input::ListenerPaused { listener, paused: pause });
     }
 
     /// An operator cancels a thread, or a conversation.
@@ -295,7 +302,12 @@ impl Simulation {
         }
         let OpenThread { root, id: thread, .. } = threads[self.random.below(threads.len())];
         self.say(|| format!("an operator cancels {thread} of {root}"));
-        self.everywhere(|| Input::Operate { ticket: 0, operation: Operation::Cancel { root, thread } });
+        let act = act_record("cancel", None);
+        self.everywhere(|| Input::Operate {
+            ticket: 0,
+            operation: Operation::Cancel { root, thread },
+            act: act.clone(),
+        });
     }
 
     /// An operator opens a conversation again as the journal has it now. One with a budget has spent nothing afterwards, which
@@ -332,7 +344,8 @@ impl Simulation {
         let again = self.fresh_root();
         self.say(|| format!("an operator retries {root} as {again}: {moment:?}"));
         let operation = || Operation::Retry { moment: Box::new(moment.clone()), root: again };
-        self.everywhere(|| Input::Operate { ticket: 0, operation: operation() });
+        let act = act_record("retry", Some(again));
+        self.everywhere(|| Input::Operate { ticket: 0, operation: operation(), act: act.clone() });
     }
 
     fn client(&self) -> ClientId {
@@ -669,7 +682,7 @@ impl Simulation {
             assert!(rounds < 2_000, "it does not come to an end: {open:?}");
             // A start takes up what was paused.
             for listener in (0..LISTENERS as u32).map(ListenerId) {
-                self.everywhere(|| Input::Operate { ticket: 0, operation: Operation::Resume { listener } });
+                self.everywhere(|| Input::ListenerPaused { listener, paused: false });
             }
             self.poll_all();
             self.hand_over();

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use systole_core::journal::{
     AppendError, Batch, BudgetRecord, Journal, MemoryJournal, MessageState, Number, Op, Owner, Recovered, Step, Tail,
 };
-use systole_core::vocab::{MessageId, Name, Partitions};
+use systole_core::vocab::{MessageId, Name, Partitions, Time};
 
 use super::listeners::Handler;
 
@@ -77,12 +77,18 @@ impl Store {
                 Err(AppendError::Failed(error)) => panic!("it is memory: {error}"),
             }
             step.ops.iter().for_each(|op| self.note(op));
+            check_act(&step);
             let charges = step.ops.iter().any(|op| matches!(op, Op::Budget(_)));
             if charges {
                 self.check_budgets(&self.journal.clone().recover().expect("it is memory").budgets, late);
             }
             self.written.insert(shard, number);
         }
+    }
+
+    /// Writes what lives beside the cores.
+    pub(crate) fn beside(&mut self, op: Op, at: Time) {
+        self.journal.write(&[Step { ops: vec![op], at }]).expect("it is memory");
     }
 
     /// The last step of a shard that is written.
@@ -205,4 +211,17 @@ impl Store {
             _ => {}
         }
     }
+}
+
+/// An act is written with its effect, or not at all.
+fn check_act(step: &Step) {
+    let acts: Vec<_> =
+        step.ops.iter().filter_map(|op| if let Op::Acted(act) = op { Some(act) } else { None }).collect();
+    let [act] = acts[..] else { return assert!(acts.is_empty(), "two acts in one step: {step:?}") };
+    let is_effect = |op: &Op| match &*act.act {
+        "retry" => matches!(op, Op::Open(thread) if Some(thread.id) == act.opened),
+        "redrive" | "discard" => matches!(op, Op::LetterGone { .. }),
+        _ => matches!(op, Op::Close { .. } | Op::Put(_) | Op::Settled { .. } | Op::Done { .. } | Op::Cancelled { .. }),
+    };
+    assert!(step.ops.iter().any(is_effect), "an act without its effect: {step:?}");
 }

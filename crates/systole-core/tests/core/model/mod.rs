@@ -239,7 +239,8 @@ impl Pair {
         }
         let DeadLetter { id, from, to, payload, .. } = letters[usize::from(number) % letters.len()].clone();
         let root = self.world.fresh_root();
-        self.world.handle(0, Input::Operate { ticket: 0, operation: Operation::Redrive { letter: id, root } });
+        self.world
+            .handle(0, Input::Operate { ticket: 0, operation: Operation::Redrive { letter: id, root }, act: None });
         self.world.run();
         let expected = match &payload {
             None => Err(DeadLetterError::NoPayload),
