@@ -115,8 +115,9 @@ def ask(folder, *arguments):
 
 def told(folder, root):
     """The requests to the model in the journal, each with its answer: the last turn, and the text."""
-    notes = [line["text"] for line in json.loads(ask(folder, "thread", "show", root, "--json")) if line["kind"] == "note"]
-    return [tuple(note.partition("\nasked:\n")[2].split("\nanswered:\n")) for note in notes]
+    lines = json.loads(ask(folder, "thread", "show", root, "--json"))
+    notes = [json.loads(line["text"])["value"] for line in lines if line["kind"] == "note"]
+    return [(note["asked"], note["answer"]) for note in notes]
 
 
 def title(text):

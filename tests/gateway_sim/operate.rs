@@ -185,7 +185,7 @@ fn what_is_no_act_is_refused_with_its_mistake() {
         (json!({ "act": "pause", "listener": "worker", "why": "x" }), 400, "unknown field"),
         (json!({ "act": "pause", "listener": "nobody" }), 404, "no listener 'nobody'"),
         (json!({ "act": "cancel", "conversation": "x" }), 400, "id"),
-        (json!({ "act": "redrive", "letters": { "reason": "because" } }), 400, "no code of a fault"),
+        (json!({ "act": "redrive", "letters": { "fault": "because" } }), 400, "no code of a fault"),
         (json!({ "act": "discard", "letters": [null, null] }), 400, "invalid type"),
     ] {
         let refused = site.post("boss", ACTS, None, &body.to_string()).is(status);
@@ -199,12 +199,12 @@ fn what_is_no_act_is_refused_with_its_mistake() {
 fn what_the_gateway_rejects_is_an_event_and_counted() {
     let site = Site::new();
     site.post("ada", "/v1/sessions/s/call", None, "<message/>").is(422);
-    site.get("worker", ACTS).is(405);
+    site.get("worker", "/v1/admin/ask").is(405);
     let events = site.get("boss", "/v1/admin/events?limit=500").is(200);
     let rejected: Vec<_> =
         events["events"].as_array().unwrap().iter().filter(|event| event["event"] == "rejected").collect();
     let told: Vec<_> = rejected.iter().map(|event| json!([event["by"], event["call"], event["status"]])).collect();
-    assert_eq!(told, [json!(["ada", "POST /v1/sessions/s/call", 422]), json!(["worker", "GET /v1/admin/acts", 405])]);
+    assert_eq!(told, [json!(["ada", "POST /v1/sessions/s/call", 422]), json!(["worker", "GET /v1/admin/ask", 405])]);
     assert!(rejected.iter().all(|event| event["reason"].is_string() && event["code"].is_string()), "{rejected:?}");
     assert_eq!(site.metric("systole_gateway_rejected_total{status=\"405\",code=\"method_not_allowed\"}"), 1);
 }
@@ -215,7 +215,16 @@ fn only_admins_operate() {
     let sent = site.ask(1);
     for who in ["ada", "worker"] {
         site.post(who, ACTS, None, &json!({ "act": "pause", "listener": "worker" }).to_string()).is(403);
-        for path in ["conversations", "conversations/x/threads", "dead-letters", "listeners", "events"] {
+        for path in [
+            "acts",
+            "conversations",
+            "conversations/x/threads",
+            "dead-letters",
+            "events",
+            "listeners",
+            "mailboxes",
+            "tasks",
+        ] {
             site.get(who, &format!("/v1/admin/{path}")).is(403);
         }
     }
@@ -238,4 +247,75 @@ fn acts_and_messages_are_events_behind_a_number() {
     );
     let behind = site.get("boss", &format!("/v1/admin/events?after={}", events.len() - 1)).is(200);
     assert_eq!((&behind["events"], &behind["missed"]), (&json!([last]), &json!(0)));
+}
+
+#[test]
+fn dead_letters_of_the_pump_and_of_mailboxes_are_found_and_chosen_by_one_filter() {
+    let site = Site::new();
+    // An answer to it finds no one any more: a dead letter of the pump.
+    let sent = site.ask(1);
+    let leased = site.lease("{}");
+    let id = text(&site.sent(&sent)["thread"]);
+    act(&site, &json!({ "act": "cancel", "conversation": id }));
+    site.post("worker", &format!("/v1/messages/{}/reply", text(&leased[0]["id"])), None, &answer("late")).is(202);
+    // Those of the mailbox: its listener gives them up.
+    for number in 2..=4 {
+        site.ask(number);
+        let leased = site.lease("{}");
+        let fail = json!({ "message": format!("no {number}") }).to_string();
+        site.post("worker", &format!("/v1/messages/{}/fail", text(&leased[0]["id"])), None, &fail).is(202);
+    }
+    site.kit().settle();
+    let found = |query: &str| items(&site, &format!("/v1/admin/dead-letters?{query}"));
+    assert_eq!(found("listener=worker&fault=failed").len(), 3);
+    let three = found("text=no%203");
+    assert_eq!((three.len(), &three[0]["mailbox"], &three[0]["from"]), (1, &json!(true), &json!("ada")));
+    for (query, count) in [("from=ada&fault=failed", 3), ("from=bob", 0), ("payload=%7Burn:t%7Dask&fault=failed", 3)] {
+        assert_eq!(found(query).len(), count, "{query}");
+    }
+    site.get("boss", "/v1/admin/dead-letters?since=yesterday").is(422);
+    // Pages follow each other over both kinds.
+    let (all, mut seen, mut after) = (found(""), Vec::new(), String::new());
+    loop {
+        let page = site.get("boss", &format!("/v1/admin/dead-letters?limit=1{after}")).is(200);
+        seen.extend(page["items"].as_array().unwrap().clone());
+        match page["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen, all);
+    let boxes = items(&site, "/v1/admin/mailboxes");
+    let worker = boxes.iter().find(|mailbox| mailbox["mailbox"] == "worker").unwrap();
+    assert_eq!((&worker["dead"], &worker["waiting"]), (&json!(3), &json!(0)), "{worker}");
+    assert_eq!(boxes.len(), 4, "empty ones are listed, too");
+    // One act by the same filter, item by item.
+    let dropped = act(&site, &json!({ "act": "discard", "letters": { "text": "no 3" } }));
+    assert_eq!(dropped, json!([{ "of": three[0]["letter"] }]));
+    let redriven = act(&site, &json!({ "act": "redrive", "letters": { "listener": "worker", "fault": "failed" } }));
+    assert_eq!((redriven.as_array().unwrap().len(), &redriven[0]["error"]), (2, &Value::Null), "{redriven}");
+    assert_eq!(site.lease(r#"{"max":10}"#).len(), 2);
+    let boxes = items(&site, "/v1/admin/mailboxes");
+    let worker = boxes.iter().find(|mailbox| mailbox["mailbox"] == "worker").unwrap();
+    assert_eq!((&worker["leased"], worker["oldest"].is_string()), (&json!(2), true), "{worker}");
+    // What was done is known after a kill, newest first, with the operator and the effect.
+    let site = site.killed();
+    let acts = items(&site, "/v1/admin/acts");
+    let told: Vec<_> = acts.iter().map(|act| (text(&act["by"]), text(&act["act"]), text(&act["of"]))).collect();
+    let of = |at: usize| text(&redriven[at]["of"]);
+    let by = |act: &str, of: String| ("boss".to_owned(), act.to_owned(), of);
+    assert_eq!(
+        told,
+        [by("redrive", of(1)), by("redrive", of(0)), by("discard", text(&three[0]["letter"])), by("cancel", id)]
+    );
+}
+
+#[test]
+fn an_act_that_is_refused_is_recorded_with_the_reason() {
+    let site = Site::new();
+    let outcome = act(&site, &json!({ "act": "cancel", "conversation": "67e55044-10b1-426f-9247-bb680e5fe0c8" }));
+    site.post("boss", &format!("{}/dead/redrive", crate::site::WORKER), None, "{}").is(200);
+    let acts = items(&site, "/v1/admin/acts");
+    assert_eq!(acts.len(), 1, "nothing was redriven: {acts:?}");
+    assert_eq!((&acts[0]["by"], &acts[0]["error"]), (&json!("boss"), &outcome[0]["error"]));
 }

@@ -154,7 +154,7 @@ fn a_conversation_begins_anew_with_another_answer() {
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
     let sum =
         |line: &&serde_json::Value| line["kind"] == "message" && line["text"].as_str().unwrap().contains("\"42\"");
-    let at = shown.as_array().unwrap().iter().find(sum).unwrap()["id"].as_str().unwrap();
+    let at = shown.as_array().unwrap().iter().find(sum).unwrap()["message"].as_str().unwrap();
 
     fs::write(folder.0.join("sum.xml"), "<sum xmlns=\"urn:example:calculator:v1\" value=\"many\"/>").unwrap();
     let fork = ["thread", "retry", conversation, "--at", at, "--edit", "sum.xml", "--organism", "organism.yaml"];

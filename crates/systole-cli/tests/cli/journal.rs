@@ -235,7 +235,7 @@ client cli  00000000-0000-0000-0000-000000000001  open since 2026-01-02T03:04:05
     let (_, json, _) = said(&["thread", "show", ROOT, "--json", "--journal", &file]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json[2]["path"], "root/researcher/calculator#2");
-    assert_eq!(json[0]["id"], "00000000-0000-0000-0000-00000000000a");
+    assert_eq!(json[0]["message"], "00000000-0000-0000-0000-00000000000a");
     assert_eq!(json[0]["text"], "<question>\u{1b}[2J?</question>");
     let (code, _, err) = said(&["thread", "show", "67e55044-10b1-426f-9247-bb680e5fe0c8", "--journal", &file]);
     assert_eq!((code, err.contains("`systole thread list` shows the threads that are kept")), (1, true), "{err}");
@@ -251,7 +251,8 @@ fn dead_letters_are_shown_dropped_and_queued_again() {
                     conversation 00000000-0000-0000-0000-000000000001\n\
                     limit: too deep\n<add>3</add>\n";
     assert_eq!((code, out.as_str()), (0, expected));
-    assert_eq!(said(&["dead", "drop", "22", "--journal", &file]), (0, String::new(), String::new()));
+    let deleted = "dead letter 22 is deleted\n".to_owned();
+    assert_eq!(said(&["dead", "drop", "22", "--journal", &file]), (0, deleted, String::new()));
     let (code, _, err) = said(&["dead", "redrive", "21", "20", "--journal", &file]);
     assert_eq!((code, err.contains("dead letter 21: this dead letter holds no payload")), (1, true), "{err}");
     let queued = "dead letter 20 is redriven at the next start\n".to_owned();
@@ -261,7 +262,7 @@ fn dead_letters_are_shown_dropped_and_queued_again() {
     let (_, json, _) = said(&["dead", "list", "--json", "--journal", &file]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 2);
-    assert_eq!((&json[0]["redrive"], &json[1]["redrive"]), (&true.into(), &false.into()));
+    assert_eq!((&json[0]["redrives"], &json[1]["redrives"]), (&true.into(), &serde_json::Value::Null));
     let mut journal = SqliteJournal::open(Path::new(&file), &JournalOptions::new([0; 32])).unwrap();
     let recovered = journal.recover().unwrap();
     assert_eq!((recovered.redrive, recovered.letters.len(), recovered.epoch), (vec![20], 2, 2));

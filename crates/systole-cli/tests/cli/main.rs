@@ -12,6 +12,8 @@ mod citizen;
 mod demo;
 mod describe;
 mod durable;
+#[cfg(feature = "gateway")]
+mod entrances;
 mod guide;
 mod journal;
 mod killed;

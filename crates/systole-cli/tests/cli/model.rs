@@ -863,7 +863,7 @@ fn a_fork_asks_what_is_another_question_and_nothing_before_it() {
     let shown: Vec<Value> = serde_json::from_slice(&shown.stdout).unwrap();
     let answer = shown.iter().find(|line| line["kind"] == "message" && line["from"] == "parrot").expect("its answer");
     fs::write(folder.0.join("say.xml"), "<say xmlns='urn:t'>y</say>").unwrap();
-    let at = answer["id"].as_str().unwrap();
+    let at = answer["message"].as_str().unwrap();
     let forked =
         folder.systole(&["thread", "retry", &root, "--at", at, "--edit", "say.xml", "--organism", "organism.yaml"]);
     assert!(forked.status.success(), "{}", String::from_utf8_lossy(&forked.stderr));
@@ -1006,7 +1006,7 @@ fn a_budget_ends_two_models_that_answer_each_other_also_after_a_kill() {
     let shown = folder.systole(&["thread", "show", &root, "--json"]);
     let shown: Vec<Value> = serde_json::from_slice(&shown.stdout).unwrap();
     let mut remarks = shown.iter().filter(|line| line["kind"] == "message" && line["from"] == "critic");
-    let at = remarks.next_back().expect("the critic answered")["id"].as_str().unwrap().to_owned();
+    let at = remarks.next_back().expect("the critic answered")["message"].as_str().unwrap().to_owned();
     let fork = folder.systole(&["thread", "retry", &root, "--at", &at, "--organism", "organism.yaml"]);
     let fork = String::from_utf8(fork.stdout).unwrap();
     let output = folder.systole(&["run", "organism.yaml", "--until-idle"]);

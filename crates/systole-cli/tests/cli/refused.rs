@@ -90,8 +90,8 @@ fn a_payload_that_breaks_its_contract_is_kept_with_the_rule() {
     assert!(shown.contains("refused output from model") && shown.contains("&lt;say&gt;many&lt;/say&gt;"), "{shown}");
     let (letters, _) = folder.said(&["dead", "list", "--json", "--journal", "the.journal"]);
     let letters: serde_json::Value = serde_json::from_str(&letters).unwrap();
-    assert_eq!(letters[0]["payload"], "<say xmlns=\"urn:t\">many</say>", "{letters}");
-    assert_eq!((&letters[0]["from"], &letters[0]["code"]), (&"model".into(), &"payload".into()), "{letters}");
+    assert_eq!(letters[0]["text"], "<say xmlns=\"urn:t\">many</say>", "{letters}");
+    assert_eq!((&letters[0]["from"], &letters[0]["fault"]), (&"model".into(), &"payload".into()), "{letters}");
     let history = fs::read_to_string(folder.0.join("history")).unwrap();
     assert!(history.contains("<refused") && history.contains("&lt;say&gt;many&lt;/say&gt;"), "{history}");
 }

@@ -108,9 +108,9 @@ impl Folder {
 }
 
 fn id<'a>(said: &'a [Value], kind: &str, text: &str) -> &'a str {
-    let of = |line: &&Value| line["kind"] == kind && line["text"].as_str().unwrap().contains(text);
+    let of = |line: &&Value| line["kind"] == kind.replace(' ', "-") && line["text"].as_str().unwrap().contains(text);
     let line = said.iter().find(of).unwrap_or_else(|| panic!("nothing says {text}: {said:#?}"));
-    line["id"].as_str().unwrap()
+    line["message"].as_str().unwrap()
 }
 
 type Asked = Arc<Mutex<Vec<String>>>;
@@ -285,9 +285,9 @@ fn a_conversation_goes_on_the_same_way_from_each_of_its_messages() {
     let (conversation, said) = folder.show();
     let before = fs::read(folder.0.join("a.journal")).unwrap();
     let mut least = usize::MAX;
-    let ids: Vec<_> = said.iter().filter_map(|line| line["id"].as_str()).collect();
+    let ids: Vec<_> = said.iter().filter_map(|line| line["message"].as_str()).collect();
     assert!(ids.len() >= 1 + 12 + 1 + 3 + 1 + 8, "a question, asks, a split, what is told to it, later, answers");
-    for (at, line) in ids.iter().zip(said.iter().filter(|line| line["id"].is_string())) {
+    for (at, line) in ids.iter().zip(said.iter().filter(|line| line["message"].is_string())) {
         fs::write(folder.0.join("a.journal"), &before).unwrap();
         let fork = folder.forked(&conversation, at, &[]);
         let (answer, asked) = folder.goes_on(&fork);
@@ -405,7 +405,7 @@ fn a_dead_letter_is_queued_again_at_the_next_start() {
     drop(kit);
     let (_, listed, _) = folder.said(&["dead", "list", "--json", "--journal", "a.journal"]);
     let listed: Value = serde_json::from_str(&listed).unwrap();
-    let number = listed[0]["number"].as_str().unwrap();
+    let number = listed[0]["letter"].as_str().unwrap();
     let redriven = folder.said(&["dead", "redrive", number, "--journal", "a.journal"]);
     let said = format!("dead letter {number} is redriven at the next start\n");
     assert_eq!(redriven, (0, said, String::new()));

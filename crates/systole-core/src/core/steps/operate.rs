@@ -15,6 +15,8 @@ impl Core {
     pub(super) fn operate(&mut self, ticket: u64, operation: Operation, mut act: Option<Box<ActRecord>>) {
         let result = match operation {
             _ if self.entrance.phase == Phase::Stopped => Err(OperationError::Closed),
+            // A core that has given its partitions up writes nothing, so an effect here would be none.
+            _ if self.step.out.is_sealed() => Err(OperationError::Fenced),
             Operation::Cancel { root, thread } => self.cancel_thread(root, thread),
             // Its effect, and so its result, comes when it is judged.
             Operation::Redrive { letter, root } => match self.redrive(letter, root, Some((ticket, act.take()))) {

@@ -67,6 +67,11 @@ fn nothing_is_lost_or_doubled_in_any_history() {
     }
 }
 
+#[test]
+fn an_operator_opens_no_conversation_in_a_core_that_has_given_its_partitions_up() {
+    Simulation::new(5226, false).play();
+}
+
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
