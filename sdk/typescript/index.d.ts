@@ -140,5 +140,21 @@ export declare function record<T>(name: string, learn: () => T | Promise<T>): Pr
 /** Tells operators how far the function is: the event `progress`, with 4096 bytes of the text. */
 export declare function progress(text: string): void;
 
+/**
+ * Reports what a request of the function to a model used: tokens of the request (`input`; `cached` and `written` are parts of it)
+ * and of the answer, the cost in the currency of the prices, and the time in milliseconds. It is charged to the budget of the
+ * thread, and is an event `model-answered`. Call it after each request, whatever becomes of its answer.
+ */
+export declare function usage(used: {
+  input?: number;
+  output?: number;
+  cached?: number;
+  written?: number;
+  cost?: number;
+  ms?: number;
+  model?: string;
+  provider?: string;
+}): void;
+
 /** Handles messages until the organism ends. */
 export declare function run(): void;

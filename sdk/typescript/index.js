@@ -358,6 +358,22 @@ export function progress(text) {
   worker.send({ id, progress: said });
 }
 
+/** Reports what a request of the function to a model used: see index.d.ts. */
+export function usage({ model, provider, cost = 0, ms = 0, ...tokens }) {
+  const { id } = message();
+  const used = {};
+  for (const name of ["input", "output", "cached", "written"]) {
+    const { [name]: count = 0 } = tokens;
+    if (!Number.isSafeInteger(count) || count < 0) throw new RangeError(`${name} has to be a whole number from 0 on, not ${count}`);
+    used[name] = count;
+  }
+  for (const [name, value] of Object.entries({ cost, ms }))
+    if (!(value >= 0 && value < 2 ** 53)) throw new RangeError(`${name} has to be a number from 0 on, not ${value}`);
+  for (const [name, value] of Object.entries({ model, provider })) if (value !== undefined) string(name, value);
+  if (!worker.running.has(id)) return;
+  worker.send({ id, usage: { ...used, cost, ms: Math.round(ms), model: model?.slice(0, 256), provider: provider?.slice(0, 256) } });
+}
+
 /** Characters of a sentence; the pump keeps as many bytes. */
 const SENTENCE = 4096;
 

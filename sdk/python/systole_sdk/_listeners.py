@@ -122,6 +122,33 @@ def progress(text: str) -> None:
     _worker.loop.call_soon_threadsafe(_worker.progress, message().id, _string("progress", text))
 
 
+def usage(
+    *,
+    input: int = 0,
+    output: int = 0,
+    cached: int = 0,
+    written: int = 0,
+    cost: float = 0.0,
+    model: str | None = None,
+    provider: str | None = None,
+    seconds: float = 0.0,
+) -> None:
+    """Reports what a request of the function to a model used: tokens of the request (`input`; `cached` and `written` are parts
+    of it) and of the answer, and the cost in the currency of the prices. It is charged to the budget of the thread, and is an
+    event `model-answered`. Call it after each request, whatever becomes of its answer.
+    """
+    used: dict[str, Any] = {}
+    for name, tokens in (("input", input), ("output", output), ("cached", cached), ("written", written)):
+        if not isinstance(tokens, int) or not 0 <= tokens < 1 << 63:
+            raise ValueError(f"{name} has to be a whole number from 0 on, not {tokens!r}")
+        used[name] = tokens
+    if not 0 <= cost < float("inf") or not 0 <= seconds < 1 << 32:
+        raise ValueError(f"cost and seconds have to be numbers from 0 on, not {cost!r} and {seconds!r}")
+    names = {name: _string(name, value)[:256] for name, value in (("model", model), ("provider", provider)) if value is not None}
+    used.update(cost=cost, ms=round(seconds * 1000), **names)
+    _worker.loop.call_soon_threadsafe(_worker.usage, message().id, used)
+
+
 def _string(what: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{what} has to be a str, not {type(value).__name__}")

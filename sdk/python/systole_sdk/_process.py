@@ -269,6 +269,10 @@ class Worker:
                 line["progress"] = line["progress"][: -(over // 6 + 1)]
             self.send(line)
 
+    def usage(self, id: str, used: dict[str, Any]) -> None:
+        if id in self.running:
+            self.send({"id": id, "usage": used})
+
     def send(self, line: dict[str, Any]) -> None:
         self.write(as_line(line))
 

@@ -165,11 +165,16 @@ impl Connection {
                 self.push(&line::cancel(id));
             }
             let mut queue = queue.borrow_mut();
-            // Of progress that comes faster than it is taken, the last is shown: a process can't fill the inbox.
-            if matches!((&effect, queue.effects.back()), (LineEffect::Progressed(_), Some(LineEffect::Progressed(_)))) {
-                queue.effects.pop_back();
+            // Of progress that comes faster than it is taken, the last is shown, and use is added up: a process can't fill the
+            // inbox.
+            match (&effect, queue.effects.back_mut()) {
+                (LineEffect::Progressed(_), Some(last @ LineEffect::Progressed(_))) => *last = effect,
+                (LineEffect::Used(more), Some(LineEffect::Used(last))) => {
+                    last.usage = last.usage.plus(more.usage);
+                    last.took = last.took.saturating_add(more.took);
+                }
+                _ => queue.effects.push_back(effect),
             }
-            queue.effects.push_back(effect);
             queue.waker.take().into_iter().for_each(Waker::wake);
         }
         Ok(())

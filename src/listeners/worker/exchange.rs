@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
-use systole_core::core::{Emission, EmissionKind};
+use systole_core::core::{Emission, EmissionKind, ModelAnswer};
 use systole_core::vocab::{BrokenRule, Fault, FaultCode, Limits, MessageId, Name, XmlLimits};
 use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::Draft;
@@ -74,6 +74,8 @@ pub enum LineEffect {
     },
     /// A sentence for operators on how far the handler is.
     Progressed(String),
+    /// The use of a model by the program itself.
+    Used(ModelAnswer),
     /// One open call or value too many, two under one label, values of too many bytes, or a line that is too long: the
     /// message has ended, with this fault, and is cancelled.
     Overdrawn(Fault),
@@ -82,7 +84,7 @@ pub enum LineEffect {
 impl LineEffect {
     /// Returns whether the message has ended.
     pub fn is_end(&self) -> bool {
-        !matches!(self, Self::Called { .. } | Self::Recorded { .. } | Self::Progressed(_))
+        !matches!(self, Self::Called { .. } | Self::Recorded { .. } | Self::Progressed(_) | Self::Used(_))
     }
 }
 
@@ -180,6 +182,7 @@ impl<T> Exchange<T> {
             About::Error(text, passes) => LineEffect::Failed { text: clipped(&text, SENTENCE).to_owned(), passes },
             About::Cut(bytes) => LineEffect::Overdrawn(too_long_a_line(bytes, self.longest)),
             About::Progress(text) => LineEffect::Progressed(clipped(&text, SENTENCE).to_owned()),
+            About::Usage(answer) => LineEffect::Used(answer),
             About::Call { label, .. } | About::Record { label, .. }
                 if flight.labels.len() >= self.fanout || flight.labels.contains(&label) =>
             {

@@ -1,8 +1,10 @@
 //! Lines of the protocol with a process, and their limits.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use systole_core::core::{JoinPosition, Message, Place, Remembered};
+use systole_core::core::{JoinPosition, Message, ModelAnswer, Place, Remembered, Usage};
 use systole_core::vocab::{Fault, Limits, MessageId};
 
 use super::exchange::clipped;
@@ -41,6 +43,7 @@ pub(super) enum About {
         label: String,
     },
     Progress(String),
+    Usage(ModelAnswer),
     /// A line that is too long, with its length: its content is not known.
     Cut(usize),
 }
@@ -68,9 +71,47 @@ struct Incoming {
     record: Option<String>,
     value: Option<Box<RawValue>>,
     progress: Option<String>,
+    usage: Option<Used>,
     #[serde(rename = "as")]
     label: Option<String>,
     pong: Option<u64>,
+}
+
+/// The use of a model by the program itself.
+#[derive(Deserialize)]
+struct Used {
+    #[serde(default)]
+    input: u64,
+    #[serde(default)]
+    output: u64,
+    #[serde(default)]
+    cached: u64,
+    #[serde(default)]
+    written: u64,
+    #[serde(default)]
+    cost: f64,
+    #[serde(default)]
+    ms: u64,
+    model: Option<String>,
+    provider: Option<String>,
+}
+
+impl Used {
+    fn answer(self) -> Result<ModelAnswer, String> {
+        let Self { input, output, cached, written, cost, ms, model, provider } = self;
+        if cost < 0.0 {
+            return Err("\"cost\" is a number from 0 on".to_owned());
+        }
+        let name = |name: Option<String>| name.map_or_else(|| "worker".into(), |name| clipped(&name, LABEL).into());
+        Ok(ModelAnswer {
+            backend: name(provider),
+            model: name(model),
+            usage: Usage { input, output, cached, written, cost: cost.into() },
+            took: Duration::from_millis(ms),
+            text: "".into(),
+            fault: None,
+        })
+    }
 }
 
 /// Parses a line; returns the mistake of a bad one.
@@ -79,25 +120,26 @@ pub(super) fn read(line: &[u8]) -> Result<Line, String> {
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Err("it is no JSON object".to_owned());
     }
-    let Incoming { id, payloads, error, call, to, record, value, progress, label, pong } =
+    let Incoming { id, payloads, error, call, to, record, value, progress, usage, label, pong } =
         serde_json::from_slice(line).map_err(|error| error.to_string())?;
     if label.as_ref().is_some_and(|label| label.len() > LABEL) {
         return Err(format!("\"as\" has at most {LABEL} bytes"));
     }
     let needed = "a line that is answered needs \"as\", which the answer will name";
-    let about = match (payloads, error, call, record, progress, pong) {
-        (None, None, None, None, None, Some(pong)) => return Ok(Line::Pong(pong)),
-        (Some(payloads), None, None, None, None, None) => About::Payloads(payloads),
-        (None, Some(error), None, None, None, None) => About::Error(error, label),
-        (None, None, Some(xml), None, None, None) => About::Call { xml, to, label: label.ok_or(needed)? },
-        (None, None, None, Some(name), None, None) => About::Record {
+    let about = match (payloads, error, call, record, progress, usage, pong) {
+        (None, None, None, None, None, None, Some(pong)) => return Ok(Line::Pong(pong)),
+        (Some(payloads), None, None, None, None, None, None) => About::Payloads(payloads),
+        (None, Some(error), None, None, None, None, None) => About::Error(error, label),
+        (None, None, Some(xml), None, None, None, None) => About::Call { xml, to, label: label.ok_or(needed)? },
+        (None, None, None, Some(name), None, None, None) => About::Record {
             name,
             value: value.unwrap_or_else(|| RawValue::NULL.to_owned()),
             label: label.ok_or(needed)?,
         },
-        (None, None, None, None, Some(text), None) => About::Progress(text),
+        (None, None, None, None, Some(text), None, None) => About::Progress(text),
+        (None, None, None, None, None, Some(used), None) => About::Usage(used.answer()?),
         _ => {
-            let kinds = r#""payloads", "error", "call", "record", "progress" and "pong""#;
+            let kinds = r#""payloads", "error", "call", "record", "progress", "usage" and "pong""#;
             return Err(format!("it needs exactly one of {kinds}"));
         }
     };

@@ -86,6 +86,7 @@ pub(super) async fn run_message(
                 }
             }
             Step::Line(Ok(LineEffect::Progressed(text))) => context.thread().progress(text),
+            Step::Line(Ok(LineEffect::Used(answer))) => context.thread().used(answer),
             Step::Answered(label, outcome) => {
                 let answer = outcome.as_ref().map(|answer| answer.payload.payload().as_str());
                 connection.answer(message.id, &label, &line::answer(message.id, &label, answer)).await;

@@ -133,6 +133,14 @@ impl Thread {
         Ok(value)
     }
 
+    /// Reports a request to a model that the handler made itself: it is charged to the budget of the thread, and is an event.
+    pub(crate) fn used(&self, answer: ModelAnswer) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            let (invocation, answer) = (self.key.invocation, Box::new(answer));
+            shard_context.tell_of(self.key, Input::Used { invocation, answer });
+        }
+    }
+
     /// Reports to operators how far the handler is: an event, which no journal keeps. 4096 bytes of the text are shown.
     pub fn progress(&self, text: impl Into<Arc<str>>) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {

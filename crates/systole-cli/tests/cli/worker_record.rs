@@ -122,3 +122,49 @@ fn a_message_that_records_too_much_fails() {
     has(&running.ask("long"), &["<code>limit</code>", "recorded more than 1100000 bytes for one message"]);
     has(&running.ask("one"), &[">[True, True, True]</say>"]);
 }
+
+/// A worker that asks models by itself.
+const SPENDER: &str = r#"
+import re
+from systole_sdk import listener, run, usage
+
+@listener("{urn:t}do")
+def do(xml):
+    if "wrong" in xml:
+        refused = 0
+        for bad in ({"input": -1}, {"output": 1.5}, {"cost": -0.1}, {"seconds": float("nan")}):
+            try:
+                usage(**bad)
+            except ValueError:
+                refused += 1
+        return f"<say xmlns='urn:t'>{refused} refused</say>"
+    for _ in range(100):
+        usage(input=10, output=2, cached=5, cost=0.25, model="m", provider="p", seconds=0.5)
+    return "<say xmlns='urn:t'>paid</say>"
+
+run()
+"#;
+
+#[test]
+fn what_a_worker_uses_of_models_is_charged_and_told() {
+    let folder = Folder::new("usage", SPENDER, "timeout: 60s, budget: { tokens: 100000 }");
+    let mut running = folder.start(&["--until-idle"]);
+    has(&running.ask("pay"), &[">paid</say>"]);
+    has(&running.ask("wrong"), &[">4 refused</say>"]);
+    assert_eq!(running.end(), (Some(0), String::new()));
+    let log = folder.read("log");
+    let events: Vec<_> = log.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()).collect();
+    let of = |kind: &'static str| events.iter().filter(move |event| event["event"] == kind);
+    // What comes faster than it is taken is added up.
+    let (mut input, mut cost, mut ms) = (0, 0.0, 0);
+    for told in of("model-answered") {
+        let names = ["backend", "model", "by"].map(|name| told[name].as_str().unwrap());
+        assert_eq!(names, ["p", "m", "agent"], "{told}");
+        input += told["usage"]["input"].as_u64().unwrap();
+        cost += told["usage"]["cost"].as_f64().unwrap();
+        ms += told["ms"].as_u64().unwrap();
+    }
+    assert_eq!((input, cost, ms), (1000, 25.0, 50_000));
+    let spent: Vec<_> = of("spent").map(|spent| spent["tokens"]["spent"].as_u64().unwrap()).collect();
+    assert_eq!(spent, [1200, 0]);
+}

@@ -213,6 +213,13 @@ pub enum Input {
         /// The sentence.
         text: Arc<str>,
     },
+    /// A handler tells what a request to a model of its own used: it is charged, and an event.
+    Used {
+        /// The handler.
+        invocation: InvocationId,
+        /// The use.
+        answer: Box<ModelAnswer>,
+    },
     /// A handler can't work at its message yet, or can again: it waits for a process of its listener. Its time stands still
     /// meanwhile, and it keeps its slot.
     Stalled {

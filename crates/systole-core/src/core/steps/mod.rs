@@ -146,6 +146,7 @@ impl Core {
             Input::Progressed { invocation, text } => {
                 self.report(invocation, |by| EventKind::Progress { by, text: shown(text.as_bytes()) })
             }
+            Input::Used { invocation, answer } => self.charge_answer(invocation, *answer),
             Input::Grown { invocation, text } => self.report(invocation, |by| EventKind::ModelWrites { by, text }),
             Input::Charged { invocation, usage } => self.charge_usage(invocation, usage),
             Input::Unanswered { invocation, attempt } => self.model_failed(invocation, *attempt),
