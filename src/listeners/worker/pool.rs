@@ -95,6 +95,8 @@ struct Want {
     attempts: u8,
     most: u8,
     is_suspect: bool,
+    /// It was blamed for an end before.
+    was_blamed: bool,
     process: Option<ProcessId>,
     /// The process has it.
     is_read: bool,
@@ -105,9 +107,8 @@ struct Want {
 /// Ends lately, and the time until which no process is started.
 #[derive(Debug, Default)]
 struct Rest {
-    /// Ends since the last message that was answered, and the message that caused the last one.
+    /// Ends since the last message that was answered, those of one message counted once.
     ends: Restarts,
-    culprit: Option<Ticket>,
     /// Starts since the last process that came up, and the time of the first one.
     failures: u32,
     since: Option<Time>,
@@ -133,7 +134,8 @@ impl Pool {
     pub(super) fn ask(&mut self, attempts: u8, most: u8) -> Ticket {
         let ticket = Ticket(self.number());
         let is_suspect = attempts > 1;
-        self.wants.insert(ticket, Want { attempts, most, is_suspect, process: None, is_read: false, awaits: false });
+        let want = Want { attempts, most, is_suspect, was_blamed: false, process: None, is_read: false, awaits: false };
+        self.wants.insert(ticket, want);
         self.queue_of(is_suspect).push_back(ticket);
         ticket
     }
@@ -155,7 +157,6 @@ impl Pool {
     /// Ends a message that was answered.
     pub(super) fn answered(&mut self, ticket: Ticket) {
         self.rest.ends.worked();
-        self.rest.culprit = None;
         self.withdraw(ticket);
     }
 
@@ -191,6 +192,8 @@ impl Pool {
         let running: Vec<_> = read.iter().copied().filter(runs).collect();
         let owner = || process.owner.filter(|owner| read.contains(owner));
         let blamed = only(&read).or_else(|| owner().and_then(|owner| only(&running).or(Some(owner))));
+        let blamed_want = blamed.and_then(|ticket| self.wants.get_mut(&ticket));
+        let is_known = blamed_want.is_some_and(|want| std::mem::replace(&mut want.was_blamed, true));
         read.sort_by_key(|&ticket| (Some(ticket) == process.owner, ticket));
         let mut lost: Vec<_> =
             read.into_iter().map(|ticket| (ticket, self.lose(ticket, Some(ticket) == blamed))).collect();
@@ -205,7 +208,9 @@ impl Pool {
         match (ending, process.is_up) {
             (Ending::Shortage, _) => self.rest.shortage(now),
             (Ending::Exited, true) if blamed.is_none() && lost.is_empty() => {}
-            (_, true) => self.rest.ended(blamed, now),
+            // The attempts of one message count once.
+            (_, true) if is_known => {}
+            (_, true) => self.rest.ended(now),
             // One that was started before the last failure is part of it.
             (_, false) if process.failures == self.rest.failures => self.rest.failed(now),
             (_, false) => {}
@@ -341,11 +346,7 @@ impl Pool {
 
 impl Rest {
     /// Counts the end of a process that had come up.
-    fn ended(&mut self, culprit: Option<Ticket>, now: Time) {
-        if culprit.is_some() && culprit == self.culprit {
-            return;
-        }
-        self.culprit = culprit;
+    fn ended(&mut self, now: Time) {
         if let Some(rest) = self.ends.failed() {
             self.until = Some(now.after(rest));
         }
@@ -652,5 +653,22 @@ mod tests {
             }
         }
         assert_eq!(pool.rests_until(now).unwrap().since(now), rest(1));
+    }
+
+    #[test]
+    fn the_attempts_of_several_messages_in_turns_count_once_for_each() {
+        let (mut pool, now) = (Pool::new(1), Time::default());
+        let all: Vec<_> = (0..5).map(|_| pool.ask(1, MOST)).collect();
+        let mut given_up = Vec::new();
+        while given_up.len() < all.len() {
+            let Some(Step::Start(id)) = pool.next(now) else { panic!("it rests: {:?}", pool.rests_until(now)) };
+            let Some(Step::Give(ticket, _)) = pool.next(now) else { panic!("no message is given") };
+            pool.came_up(id);
+            pool.read(ticket);
+            let lost = pool.ended(id, Ending::Failed, now);
+            given_up
+                .extend(lost.into_iter().filter(|(_, lost)| *lost == Lost::GivenUp(MOST)).map(|(ticket, _)| ticket));
+        }
+        assert_eq!(given_up, all);
     }
 }
