@@ -190,15 +190,20 @@ impl Log {
         };
         let index = index.filter(|index| index.salt == log.salt);
         let (mut frame, mut frames) = (vec![0; FRAME + log.page], Vec::new());
-        while read_full(input, &mut frame)? {
+        let (size, mut left) = (frame.len() as u64, len.saturating_sub(HEADER as u64));
+        while left >= size && read_full(input, &mut frame)? {
             frames.push(log.frame(&frame));
+            left -= size;
         }
+        // The file has a length of its own once it starts over: its last bytes may be the beginning of an older frame.
+        let mut rest = vec![0; left.min(size) as usize];
+        let is_torn = !rest.is_empty() && (!read_full(input, &mut rest)? || log.may_be_here(&rest));
         let place = |frames: usize| HEADER as u64 + frames as u64 * (FRAME + log.page) as u64;
         let good = frames.iter().take_while(|frame| frame.is_intact).count();
         let end = frames[..good].iter().rposition(|frame| frame.commits).map_or(0, |at| at + 1);
         // Frames of an earlier round of the log have another salt; SQLite stops there.
         let present = frames.iter().rposition(|frame| frame.is_present).map_or(0, |at| at + 1);
-        let last = if place(frames.len()) < len { len } else { place(present.max(end)) };
+        let last = if is_torn { len } else { place(present.max(end)) };
         let known = index.filter(|index| index.frames > index.back).map_or(0, |index| index.frames as usize);
         if last == place(end) && known <= end {
             return Ok(None);
@@ -252,6 +257,11 @@ impl Log {
         (log.sum.sum == (word(24), word(28))).then_some(log)
     }
 
+    /// Returns whether the beginning of a frame may be of this round of the log: its salt isn't another one.
+    fn may_be_here(&self, frame: &[u8]) -> bool {
+        frame.len() < 16 || frame[8..12] == self.salt[..4] || frame[12..16] == self.salt[4..]
+    }
+
     /// Judges the next frame by the sum that the one before it has.
     fn frame(&mut self, frame: &[u8]) -> Frame {
         self.sum.add(&frame[..8]);
@@ -260,8 +270,7 @@ impl Log {
         let own = (word(16), word(20));
         let is_intact = self.sum.sum == own && frame[8..16] == self.salt;
         self.sum.sum = own;
-        let is_present = frame[8..12] == self.salt[..4] || frame[12..16] == self.salt[4..];
-        Frame { is_present, is_intact, commits: frame[4..8] != [0; 4] }
+        Frame { is_present: self.may_be_here(frame), is_intact, commits: frame[4..8] != [0; 4] }
     }
 }
 
