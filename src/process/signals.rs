@@ -20,6 +20,9 @@ pub struct Signals {
     terminate: Option<Signal>,
     /// The terminal was closed.
     hangup: Option<Signal>,
+    /// Heard, so that a parent that ignored it can't let the system lose the ends of programs: who ignores it has no children
+    /// to wait for.
+    _child: Signal,
 }
 
 impl Signals {
@@ -33,6 +36,7 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hangup: listen(SignalKind::hangup())?,
+            _child: signal(SignalKind::child())?,
         };
         HEARD.store(true, Ordering::Relaxed);
         Ok(signals)

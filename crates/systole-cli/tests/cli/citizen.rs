@@ -158,6 +158,19 @@ fn check_reads_no_device_and_waits_for_no_fifo() {
 }
 
 #[test]
+fn a_parent_that_ignores_the_ends_of_children_loses_no_outcome() {
+    const MESSAGES: usize = 20;
+    let folder = folder("ignored");
+    fs::write(folder.join("m.xml"), "<leave xmlns='urn:c'>a</leave>\n".repeat(MESSAGES)).unwrap();
+    let script = "trap '' CHLD; exec \"$0\" run organism.yaml m.xml --until-idle -q";
+    let mut command = Command::new("bash");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_systole")]).current_dir(&folder);
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let (said, log) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    assert_eq!((status.code(), said.matches("<done").count()), (Some(0), MESSAGES), "{said}{log}");
+}
+
+#[test]
 fn the_time_for_work_in_flight_is_a_key() {
     let folder = folder("drain");
     let mut running = Running::organism(&folder, &["-"]);
