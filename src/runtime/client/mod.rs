@@ -400,6 +400,14 @@ impl Conversation {
         self.put(envelope.into(), false)
     }
 
+    /// Sends the bytes of the last envelope of the conversation, dirty or not: it closes when its threads have.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_last(&mut self, envelope: impl Into<Bytes>) -> Result<(), SendError> {
+        self.put(envelope.into(), true)
+    }
+
     /// Receives the next message that leaves; `None` when the conversation has closed.
     ///
     /// Waits for ever if nothing was sent. A message counts as read when the next one is requested or the conversation

@@ -181,7 +181,7 @@ async fn only(input: Option<&mut Input>) -> Result<Message, Failure> {
 /// Offers the message until there is room for it.
 async fn send(conversation: &mut Conversation, message: Message) -> Result<(), Failure> {
     loop {
-        match conversation.send_bytes(message.bytes.clone()) {
+        match conversation.send_last(message.bytes.clone()) {
             Ok(()) => return Ok(()),
             Err(SendError::Overloaded(_) | SendError::Unread | SendError::LogFull) => sleep(RETRY).await,
             Err(error) => return Err(Failure::unusable(error.to_string())),

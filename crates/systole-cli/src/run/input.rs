@@ -109,17 +109,20 @@ impl Source {
 }
 
 /// Reads the sources one after the other and splits each into messages.
-pub(super) fn read(sources: Vec<Source>, limits: XmlLimits, once: Option<Once>) -> Input {
+///
+/// # Errors
+/// The error of the system, if it refuses a thread.
+pub(super) fn read(sources: Vec<Source>, limits: XmlLimits, once: Option<Once>) -> io::Result<Input> {
     let (sender, taken) = channel(AHEAD);
     // Detached: a read from a terminal can't be interrupted, and ends with the process.
-    std::thread::spawn(move || {
+    std::thread::Builder::new().name("systole-input".to_owned()).spawn(move || {
         for source in sources {
             if forward(source, &limits, &sender).is_none() {
                 return;
             }
         }
-    });
-    Input { taken, once }
+    })?;
+    Ok(Input { taken, once })
 }
 
 /// Sends all messages of a source; `None` if the receiver is gone, or the source fails.

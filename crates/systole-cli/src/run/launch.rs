@@ -98,8 +98,7 @@ impl Stage {
                 .map_err(|why| Failure::unusable(format!("the journal can't be opened: {journal}: {why}")))?;
             missing_parties::refuse(journal, &config.blueprint, args)?;
         }
-        let journal = config.journal.as_ref().filter(|_| self.sources.iter().any(Source::is_stable));
-        let once = journal.map(|journal| Once::load(journal, args.sends_again())).transpose()?;
+        let journal = config.journal.clone().filter(|_| self.sources.iter().any(Source::is_stable));
         // The organism itself logs its other problems when it starts.
         let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));
         warnings.for_each(|finding| tracing::warn!("{finding}"));
@@ -114,7 +113,10 @@ impl Stage {
         let events = (!args.quiet || self.screen.has_desk()).then(|| builder.organism.events());
         let running = builder.start(&[CLIENT]).map_err(unusable)?;
         if !self.sources.is_empty() {
-            self.input = Some(input::read(std::mem::take(&mut self.sources), limits, once));
+            // Read while no other run can send a message of them.
+            let once = journal.map(|journal| Once::load(&journal, args.sends_again())).transpose()?;
+            let input = input::read(std::mem::take(&mut self.sources), limits, once);
+            self.input = Some(input.map_err(Failure::System)?);
         }
         Ok(Launched { running, durable, drain, events })
     }

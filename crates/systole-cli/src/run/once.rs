@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use systole::journal::{JournalErrorKind, Store};
-use systole::runtime::entropy::Entropy;
+use systole::journal::Store;
 use systole_core::vocab::Name;
 
 use super::CLIENT;
@@ -42,24 +41,10 @@ pub(super) enum Sending {
 }
 
 impl Once {
-    /// Reads the keys of messages that were sent, before the organism starts. `again`: they are sent again, too.
+    /// Reads the keys of messages that were sent, once the organism has its journal. `again`: they are sent again, too.
     pub(super) fn load(journal: &dyn Store, again: bool) -> Result<Self, Failure> {
         let client = Name::parse(CLIENT).map_err(|error| Failure::unusable(error.to_string()))?;
-        let read = || journal.read().and_then(|reader| reader.keys(&client, PREFIX));
-        let known = match read() {
-            // The start creates it.
-            Err(error) if error.kind() == JournalErrorKind::Missing => Vec::new(),
-            // The start makes a journal of an empty file, and cuts what a loss of power has torn.
-            Err(_) => match journal.open(Entropy::Real.secret(), None) {
-                Ok(opened) => {
-                    drop(opened);
-                    read().map_err(Failure::store)?
-                }
-                // The start fails in the same way, and reports it.
-                Err(_) => Vec::new(),
-            },
-            Ok(known) => known,
-        };
+        let known = journal.read().and_then(|reader| reader.keys(&client, PREFIX)).map_err(Failure::store)?;
         Ok(Self { known: known.iter().filter_map(|key| number(key)).collect(), again, ..Self::default() })
     }
 

@@ -106,6 +106,22 @@ fn an_answer_that_does_not_come_in_time_is_none() {
 }
 
 #[test]
+fn a_conversation_that_ends_silently_has_no_answer() {
+    let folder = Scratch::new("silent");
+    let schema = Path::new(RUN).join("thing.xsd");
+    for durable in ["", "durability: process\n"] {
+        let organism = format!(
+            "organism: {{ name: s }}\n{durable}clients: [{{ name: cli, calls: ['{{urn:t}}say'] }}]\n\
+             listeners: [{{ name: quiet, command: ['true'], silence: idle, schemas: ['{}'], accepts: ['{{urn:t}}say'] }}]\n",
+            schema.display()
+        );
+        std::fs::write(folder.join("organism.yaml"), organism).unwrap();
+        let (code, out, err) = ask(&folder, &["organism.yaml", "<say xmlns='urn:t'>hello</say>", "--within", "1m"], "");
+        assert!(code == 1 && out.is_empty() && err.contains("closed without an answer"), "{durable}: {out}{err}");
+    }
+}
+
+#[test]
 fn who_asks_no_more_gives_up_a_durable_conversation() {
     let folder = Scratch::new("gives-up");
     let schema = Path::new(RUN).join("thing.xsd");

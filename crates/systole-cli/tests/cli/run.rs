@@ -324,6 +324,28 @@ fn a_durable_organism_is_sent_each_message_of_a_file_once() {
 }
 
 #[test]
+fn a_file_is_sent_once_by_runs_that_begin_at_once() {
+    const LAST: usize = 3;
+    let folder = crowded("at-once", "durability: process\n", LAST);
+    assert_eq!(run_here(&folder, &["messages.xml"]).1, [1, 2, 3]);
+    for round in 0..6 {
+        let path = folder.join(format!("{round}.xml"));
+        std::fs::write(path, format!("<say xmlns=\"urn:t\">{round} x</say>")).unwrap();
+        let run = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+            let file = format!("{round}.xml");
+            command.args(["run", "organism.yaml", &file, "--until-idle", "-q"]).current_dir(&folder);
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let outputs = [run(), run(), run()].map(|child| child.wait_with_output().unwrap());
+        let answers: usize = outputs.iter().map(|output| numbers(&output.stdout).0.len()).sum();
+        // Who can't have the journal in time is refused.
+        let refused = outputs.iter().all(|output| matches!(output.status.code(), Some(0 | 2)));
+        assert!(answers == 1 && refused, "round {round}: {outputs:?}");
+    }
+}
+
+#[test]
 fn a_file_is_sent_once_over_the_kill_of_a_run() {
     const LAST: usize = 60;
     let folder = crowded("kill", "durability: process\n", LAST);
