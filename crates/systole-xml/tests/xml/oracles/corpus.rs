@@ -1,5 +1,6 @@
 //! The corpus of schemas and instances: `NAME.xsd`, the documents that it refers to as `NAME.PART.xsd`,
-//! `NAME.valid-LABEL.xml` and `NAME.invalid-LABEL.xml`. The verdict in a name is that of the Recommendation.
+//! `NAME.valid-LABEL.xml` and `NAME.invalid-LABEL.xml`; or short instances in `NAME.rows`, one a line, each behind its
+//! `valid-LABEL` or `invalid-LABEL`. The verdict in a name is that of the Recommendation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,7 +65,7 @@ fn the_corpus_is_whole() {
     for instance in cases().flat_map(|case| case.instances) {
         *(if instance.valid { &mut valid } else { &mut invalid }) += 1;
     }
-    assert!(valid > 200 && invalid > 300, "{valid} valid and {invalid} invalid instances: the walk is broken");
+    assert!(valid > 300 && invalid > 400, "{valid} valid and {invalid} invalid instances: the walk is broken");
 }
 
 fn cases() -> impl Iterator<Item = Case> {
@@ -84,7 +85,14 @@ fn cases() -> impl Iterator<Item = Case> {
         // The main document first.
         let mut documents: Vec<XsdDocument> = own().filter(is_document).map(document).collect();
         documents.sort_by_key(|document| document.name != file);
-        let instances = own().filter(|(file, _)| file.ends_with(".xml")).map(instance).collect();
+        let whole = own().filter_map(|(file, text)| Some(instance(file.strip_suffix(".xml")?.to_owned(), text)));
+        let rows = own().filter(|(file, _)| file.ends_with(".rows")).flat_map(|(_, text)| text.lines());
+        let rows = rows.map(|row| {
+            let (label, text) =
+                row.split_once(' ').unwrap_or_else(|| panic!("{name}.rows: a line is LABEL INSTANCE: {row}"));
+            instance(format!("{name}.{label}"), text)
+        });
+        let instances = whole.chain(rows).collect();
         Case { name, documents, instances }
     })
 }
@@ -93,11 +101,10 @@ fn document((name, text): (&String, &String)) -> XsdDocument {
     XsdDocument { name: name.clone(), text: text.clone() }
 }
 
-fn instance((file, text): (&String, &String)) -> Instance {
-    let name = file.trim_end_matches(".xml").to_owned();
+fn instance(name: String, text: &str) -> Instance {
     let verdict = name.rsplit('.').next().unwrap_or_default();
     let valid = verdict.starts_with("valid-");
-    assert!(valid || verdict.starts_with("invalid-"), "{file} has no verdict in its name");
-    let payload = canonicalize(&Bytes::from(text.clone()), &XmlLimits::default());
-    Instance { payload: payload.unwrap_or_else(|error| panic!("{file}: {error}")), name, valid }
+    assert!(valid || verdict.starts_with("invalid-"), "{name} has no verdict in its name");
+    let payload = canonicalize(&Bytes::from(text.to_owned()), &XmlLimits::default());
+    Instance { payload: payload.unwrap_or_else(|error| panic!("{name}: {error}")), name, valid }
 }
