@@ -141,8 +141,9 @@ pub(super) fn list(value: &Value, items: Items) -> String {
         (Value::Scalar(_), Items::Maps { shape, .. }) => {
             format!("write [{}]", mapping(value, shape).strip_prefix("write ").unwrap_or(shape.example()))
         }
-        (Value::Scalar(text), _) if let Some(items) = unquoted(text) => format!("write {items}"),
-        (Value::Scalar(text), _) if text.len() <= SHOWN => format!("write [{}]", quoted(text)),
+        (Value::Scalar(text), _) if text.len() <= SHOWN => {
+            format!("write {}", unquoted(text).unwrap_or_else(|| format!("[{}]", quoted(text))))
+        }
         (Value::Map(map), Items::Maps { lead, .. }) if map.iter().any(|(key, _)| key.text == lead) => {
             format!("write '- ' before '{lead}:', and its other keys below that")
         }
@@ -206,11 +207,11 @@ pub(super) fn command(value: &Value) -> String {
         Value::Scalar(text) if text.len() > SHOWN => {
             "write the program and each argument: [python3, listener.py]".into()
         }
-        Value::Scalar(text) if let Some(words) = unquoted(text) => format!("write {words}"),
-        Value::Scalar(text) if text.contains(SHELL) => format!("write [sh, -c, {}]", quoted(text)),
-        Value::Scalar(text) => {
-            format!("write [{}]", text.split_whitespace().map(quoted).collect::<Vec<_>>().join(", "))
-        }
+        Value::Scalar(text) => match unquoted(text) {
+            Some(words) => format!("write {words}"),
+            None if text.contains(SHELL) => format!("write [sh, -c, {}]", quoted(text)),
+            None => format!("write [{}]", text.split_whitespace().map(quoted).collect::<Vec<_>>().join(", ")),
+        },
         _ => "write the program and its arguments: [python3, listener.py]".into(),
     }
 }
@@ -218,13 +219,13 @@ pub(super) fn command(value: &Value) -> String {
 /// Correction of a value in the place of a single value: `such` says which values the key takes, where it doesn't take
 /// any text.
 pub(super) fn text(value: &Value, such: Option<&str>) -> String {
+    if let (Value::List(items), None) = (value, such)
+        && let [Node { value: Value::Scalar(text), .. }] = &items[..]
+        && text.len() <= SHOWN
+    {
+        return format!("write {}", quoted(text));
+    }
     match (value, such) {
-        (Value::List(items), None)
-            if let [Node { value: Value::Scalar(text), .. }] = &items[..]
-                && text.len() <= SHOWN =>
-        {
-            format!("write {}", quoted(text))
-        }
         (Value::Nothing, Some(such)) => format!("write {such} behind the ':'"),
         (Value::Nothing, None) => "write a value behind the ':'".into(),
         (_, Some(such)) => format!("write {such}"),

@@ -35,6 +35,7 @@ pub(super) fn from_stdin(most: u64) -> Result<Vec<u8>, Failure> {
 }
 
 /// Reads a file of UTF-8 text of at most `most` bytes.
+#[cfg(feature = "gateway")]
 pub(super) fn text(path: &Path, most: u64) -> Result<String, Failure> {
     String::from_utf8(read(path, most)?).map_err(|error| {
         Failure::unusable(format!("{}: it is not a text in UTF-8: {}", path.display(), error.utf8_error()))

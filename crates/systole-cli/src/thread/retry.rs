@@ -10,7 +10,9 @@ use clap::Args;
 #[cfg(feature = "gateway")]
 use serde_json::json;
 use systole::config::Config;
-use systole::journal::{Journaled, Reader, Retry as Point, RetryError, Store};
+#[cfg(feature = "gateway")]
+use systole::journal::Journaled;
+use systole::journal::{Reader, Retry as Point, RetryError, Store};
 use systole::runtime::clock::Clock;
 use systole_core::core::Party;
 use systole_core::vocab::{MessageId, Name, Position, ThreadId, XmlLimits};
