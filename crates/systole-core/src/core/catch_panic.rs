@@ -31,7 +31,7 @@ pub fn discard<T>(value: T) {
 ///
 /// The pump may drop it anywhere, when its message is cancelled: a panic in its `Drop` is caught.
 #[derive(Debug)]
-pub struct Value(Option<Decoded>);
+pub struct Value(pub(super) Option<Decoded>);
 
 impl Value {
     /// Wraps a value.

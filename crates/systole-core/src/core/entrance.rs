@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::blueprint::{ClientId, Principal};
 use super::books::Entry;
+use super::conversation::Rounds;
 use super::gauge::Permit;
 use super::invocations::Holdings;
 use super::io::{CallId, Emission, HandlerOutcome, Injected, Join};
 use super::key::{InvocationId, ThreadKey};
-use super::rounds::Rounds;
 use super::setup::Setup;
 use crate::journal::{ActRecord, Number};
 use crate::vocab::{MessageId, Name, ThreadId, Time};

@@ -34,19 +34,12 @@ pub(super) struct Judge<'a> {
 pub(super) struct Payloads {
     setup: Rc<Setup>,
     decoders: Arc<Decoders>,
-    validator: Validator,
+    pub validator: Validator,
 }
 
 /// The decoder of each payload that a listener takes; by listener, so that a look-up makes no key.
 #[derive(Clone, Default)]
 pub struct Decoders(Vec<HashMap<QName, DecodeFn>>);
-
-/// The choice of payloads of one response that are judged. Where there are more than a fan-out of them, only those are that
-/// may be the answer, and no more than a fan-out of them: the rest comes to nothing in any case.
-pub(super) struct Selection {
-    is_crowded: bool,
-    left: usize,
-}
 
 /// The party that asks.
 pub(super) struct Asker<'a> {
@@ -434,22 +427,16 @@ impl Judge<'_> {
     }
 }
 
-impl Selection {
-    /// The choice among so many payloads.
-    pub(super) fn of(found: usize, blueprint: &Blueprint) -> Self {
-        let most = blueprint.limits.fanout;
-        Self { is_crowded: found > most, left: most }
-    }
-
-    /// Returns whether the next payload is judged; `may_answer`: it may be the answer.
-    pub(super) fn takes(&mut self, may_answer: impl FnOnce() -> bool) -> bool {
-        if self.is_crowded {
-            if self.left == 0 || !may_answer() {
-                return false;
-            }
-            self.left -= 1;
-        }
-        true
+/// The choice of payloads of one response that are judged, one after the other: the argument says whether a payload may be the
+/// answer. Where there are more than a fan-out of them, only those are judged that may be, and no more than a fan-out of
+/// them: the rest comes to nothing in any case.
+pub(super) fn selection(found: usize, blueprint: &Blueprint) -> impl FnMut(&dyn Fn() -> bool) -> bool + use<> {
+    let mut left = blueprint.limits.fanout;
+    let is_crowded = found > left;
+    move |may_answer| {
+        let is_judged = !is_crowded || left > 0 && may_answer();
+        left -= usize::from(is_crowded && is_judged);
+        is_judged
     }
 }
 
@@ -470,15 +457,6 @@ impl Payloads {
         Self { setup, decoders, validator: Validator::new(catalog) }
     }
 
-    pub(super) fn judge(&mut self) -> Judge<'_> {
-        Judge { blueprint: &self.setup.blueprint, validator: &mut self.validator }
-    }
-
-    /// The schemas of all payloads.
-    pub(super) fn catalog(&self) -> &Catalog {
-        self.validator.catalog()
-    }
-
     /// Proves that a payload keeps its schema.
     pub(super) fn validate(&mut self, payload: Canonical) -> Result<Validated<Element>, SchemaError> {
         self.validator.validate(payload)
@@ -491,7 +469,7 @@ impl Payloads {
             return Err(faults::undecodable(&"no decoder is registered for it"));
         };
         let decoded = catch_panic(|| decode(&payload)).map_err(|_| faults::panicked())?;
-        let value = Value::new(decoded.map_err(|error| faults::undecodable(&error))?);
+        let value = Value(Some(decoded.map_err(|error| faults::undecodable(&error))?));
         Ok(Body::Payload { payload, value })
     }
 
@@ -521,7 +499,7 @@ impl Payloads {
 
     /// Proves that a payload of the journal keeps its schema.
     pub(super) fn prove_stored(&mut self, payload: Bytes) -> Result<Validated<Element>, Fault> {
-        self.judge().proof_of(&stored(payload)?)
+        Judge { blueprint: &self.setup.blueprint, validator: &mut self.validator }.proof_of(&stored(payload)?)
     }
 }
 

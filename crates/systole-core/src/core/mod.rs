@@ -29,7 +29,6 @@ mod prompt;
 mod queued;
 mod read;
 mod records;
-mod rounds;
 mod setup;
 mod slots;
 mod steps;

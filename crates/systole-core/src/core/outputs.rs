@@ -118,8 +118,7 @@ impl Outputs {
     }
 
     /// Writes the operations of an attachment, if its input took effect, and reports which of both it was.
-    pub(super) fn take(&mut self, attachment: Option<Attachment>, kept: bool) {
-        let Some(Attachment { ops, ticket }) = attachment else { return };
+    pub(super) fn take(&mut self, Attachment { ops, ticket }: Attachment, kept: bool) {
         let kept = kept && !self.is_sealed();
         if kept {
             ops.into_iter().for_each(|op| self.write(|| op));

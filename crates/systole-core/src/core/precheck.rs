@@ -6,7 +6,7 @@ use systole_xml::schema::{self, Draft, Element, Validated, Validator};
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::faults;
 use super::io::{Emission, may_be_one_of};
-use super::judge::{Judge, ParsedPayload, Refusal, Selection, Verdict, is_for_threads};
+use super::judge::{Judge, ParsedPayload, Refusal, Verdict, is_for_threads, selection};
 use super::read::{LABEL, ReadAnswer, ReadMessage, read_answer, read_message};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ns};
 
@@ -74,12 +74,12 @@ pub fn precheck_answer(
     let sendable = || contract.replies.iter().chain(&contract.calls);
     let mut read = read_answer(raw, contract, &blueprint.limits.xml, validator.catalog())?;
     let found = read.parts.len();
-    let mut selection = Selection::of(found, blueprint);
+    let mut is_judged = selection(found, blueprint);
     let (mut refused, mut replies, mut is_answered) = (None, 0, false);
     let mut judge = Judge { blueprint, validator };
     for part in &mut read.parts {
         let payload = match &part.payload {
-            Draft::Canonical(payload) if selection.takes(|| may_be_one_of(payload.root(), &contract.replies)) => {
+            Draft::Canonical(payload) if is_judged(&|| may_be_one_of(payload.root(), &contract.replies)) => {
                 payload.clone()
             }
             Draft::Canonical(_) => continue,

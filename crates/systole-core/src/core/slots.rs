@@ -15,9 +15,9 @@ use std::collections::VecDeque;
 use foldhash::HashMap;
 
 use super::blueprint::{ListenerId, Principal};
+use super::conversation::Rounds;
 use super::io::{CoreId, Precedence};
 use super::key::ThreadKey;
-use super::rounds::Rounds;
 
 /// A thread somewhere in the organism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,11 +93,6 @@ impl Slots {
         !self.rests && !self.paused
     }
 
-    /// Returns whether threads wait only because the listener rests or is paused.
-    pub(super) fn holds_back(&self) -> bool {
-        !self.gives() && !self.waiting.is_empty()
-    }
-
     /// The slots that are free, and the threads that wait for one.
     pub(super) fn figures(&self) -> (u32, usize) {
         (self.free, self.waiting.len())
@@ -135,12 +130,13 @@ impl Slots {
         false
     }
 
-    /// Takes a slot back.
-    pub(super) fn give_back(&mut self) {
+    /// Takes a slot back. The thread that gets it.
+    pub(super) fn give_back(&mut self) -> Option<Place> {
         match self.owed.checked_sub(1) {
             Some(owed) => self.owed = owed,
             None => self.free += 1,
         }
+        self.grant()
     }
 
     /// Gives a free slot to the thread that is first in line, if there are both.
@@ -232,11 +228,7 @@ mod tests {
 
     fn given(slots: &mut Slots, times: usize) -> Vec<Option<u64>> {
         let number = |(_, thread)| (0..1 << 20).find(|&n| key(n) == thread).expect("one of ours");
-        let give = |_| {
-            slots.give_back();
-            slots.grant().map(number)
-        };
-        (0..times).map(give).collect()
+        (0..times).map(|_| slots.give_back().map(number)).collect()
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Core {
         self.tree[thread].unjudged += 1;
         let requests = requests.into_iter().map(|request| Emission { kind: EmissionKind::Call, ..request }).collect();
         let calls = Calls { thread, invocation, call, requests, join, within };
-        self.entrance.push(self.tree.principal(thread), Item::Calls(calls));
+        self.entrance.push(self.tree[self.tree[thread].root].owner.into(), Item::Calls(calls));
     }
 
     /// Judges a group of calls as a whole, then places them.

@@ -47,11 +47,11 @@ use crate::core::exit::ExitPlace;
 use crate::core::faults;
 use crate::core::gauge::Permit;
 use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output};
-use crate::core::judge::{Asker, ParsedPayload, Refusal, Verdict, is_for_threads};
+use crate::core::judge::{Asker, Judge, ParsedPayload, Refusal, Verdict, is_for_threads};
 use crate::core::key::ThreadKey;
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::read::{LABEL, ReadMessage, read_message};
-use crate::core::tree::{Child, Owner, WaitsFor};
+use crate::core::tree::{Child, Owner, Thread, WaitsFor};
 use crate::journal::BudgetRecord;
 use crate::protocol::MetaRequest;
 use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, Partition, ThreadId, Time, ns};
@@ -97,7 +97,9 @@ impl Core {
     pub(super) fn inject(&mut self, message: Injected) {
         let entry = self.step.books.injected();
         if self.setup.blueprint.client(message.client).is_none() {
-            self.step.out.take(message.attachment, false);
+            if let Some(attachment) = message.attachment {
+                self.step.out.take(attachment, false);
+            }
             let place = (self.setup.first_partition(), None);
             return self.dead_letter_outside((Name::system(), None), place, None, faults::unknown_client(), entry);
         }
@@ -116,7 +118,7 @@ impl Core {
             _ if permit.is_in_reserve() && !self.entrance.rate_limit.take(client, self.step.clock.steady()) => {
                 Err(faults::overload())
             }
-            Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.payloads.catalog()),
+            Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.payloads.validator.catalog()),
             Arrival::Read(read) => *read,
         };
         let claimed = read.as_ref().ok().and_then(|read| read.claims.thread.as_deref()?.parse().ok());
@@ -140,7 +142,9 @@ impl Core {
         let verdict = self.judge_entered(&entered, proof);
         self.let_in(entered, verdict, entry);
         self.conclude_entry(client, root, last);
-        self.step.out.take(attachment, true);
+        if let Some(attachment) = attachment {
+            self.step.out.take(attachment, true);
+        }
     }
 
     /// The conversation of a client that a message belongs to: the one that it names, if it is
@@ -197,9 +201,15 @@ impl Core {
         let payload = entered.payload.as_ref().map_err(Clone::clone)?;
         may_enter(entered, payload)?;
         let caller = Some(Party::Client(entered.client));
-        let sound = proof
-            .map_or_else(|| ParsedPayload::Unproved(payload.clone()), |proof| self.payloads.judge().trusted(proof));
-        Ok(self.payloads.judge().call(entered.to().as_ref(), caller, sound))
+        let sound = proof.map_or_else(
+            || ParsedPayload::Unproved(payload.clone()),
+            |proof| Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }.trusted(proof),
+        );
+        Ok(Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }.call(
+            entered.to().as_ref(),
+            caller,
+            sound,
+        ))
     }
 
     fn let_in(&mut self, mut entered: Entered, verdict: Result<Verdict, Fault>, entry: Entry) {
@@ -378,7 +388,9 @@ impl Core {
     ) -> Result<Canonical, Fault> {
         let client = &self.setup.blueprint[client];
         let asker = Asker { calls: &client.calls, replies: &[], admin: client.admin, remote };
-        self.payloads.judge().knowledge(&asker, request).map(|answer| answer.write())
+        Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }
+            .knowledge(&asker, request)
+            .map(|answer| answer.write())
     }
 
     /// Answers a client's message with a fault.
@@ -498,7 +510,7 @@ impl Core {
     /// Checks that so many messages fit into the mailbox of a thread and the room for refusals beyond it.
     fn room_over_mailbox(&self, key: ThreadKey, messages: usize) -> Result<(), Fault> {
         let limits = &self.setup.blueprint.limits;
-        match self.tree[key].reserved() + messages > limits.mailbox.saturating_add(limits.fanout) {
+        match reserved(&self.tree[key]) + messages > limits.mailbox.saturating_add(limits.fanout) {
             true => Err(mailbox_full(limits.mailbox)),
             false => Ok(()),
         }
@@ -548,7 +560,7 @@ impl Core {
     /// Checks that one more message may come to a thread, or be promised to it.
     pub(super) fn room_in_mailbox(&self, key: ThreadKey) -> Result<(), Fault> {
         let limit = self.setup.blueprint.limits.mailbox;
-        if self.tree[key].reserved() >= limit {
+        if reserved(&self.tree[key]) >= limit {
             return Err(mailbox_full(limit));
         }
         Ok(())
@@ -606,6 +618,17 @@ fn may_enter(entered: &Entered, payload: &Canonical) -> Result<(), Fault> {
 /// The smaller amounts of both, if either bounds anything. In a box, since mostly there are none, and a call holds them.
 fn narrowed(budget: &Budget, by: &Budget) -> Option<Box<Budget>> {
     if budget.is_none() && by.is_none() { None } else { Some(Box::new(budget.narrowed(*by))) }
+}
+
+/// Slots in the mailbox of a thread that are taken: by messages, also delayed ones and calls that wait on it, and by promised
+/// answers.
+fn reserved(thread: &Thread) -> usize {
+    let queued = thread.mailbox.as_ref().map_or(0, |mailbox| mailbox.len());
+    let beside = thread
+        .extra
+        .as_ref()
+        .map_or(0, |extra| extra.continues.len() + extra.spawned.as_ref().map_or(0, |backlog| backlog.len()));
+    thread.children.open as usize + queued + beside
 }
 
 pub(super) fn mailbox_full(limit: usize) -> Fault {

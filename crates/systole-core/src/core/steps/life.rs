@@ -33,7 +33,7 @@ use crate::core::io::{
     Answer, Body, CallId, Egress, Emission, HandlerOutcome, Injected, OperationError, Output, Place, Precedence,
     Remembered, Settled,
 };
-use crate::core::judge::{ParsedPayload, Verdict};
+use crate::core::judge::{Judge, ParsedPayload, Verdict};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::Outcomes;
 use crate::core::queued::{Attempts, Content, Queued, ReplyTo, Sender};
@@ -253,7 +253,14 @@ impl Core {
         let (Some(owner), None | Some(Some(_))) = (owner, parent) else { return recovery.lost.push(record) };
         let number = record.number;
         let parent = parent.flatten().filter(|_| matches!(owner, Owner::Listener(_)));
-        let key = self.tree.link_thread(parent, owner, number, (record.opened_by, record.id), record.ordinal);
+        let key = self.tree.link_thread(
+            parent,
+            owner,
+            Some(number),
+            (record.opened_by, record.id),
+            record.ordinal,
+            &mut self.step,
+        );
         if record.spawned {
             self.tree.spawned.insert(record.id, key);
         }
@@ -274,7 +281,8 @@ impl Core {
 
     fn is_over(&self, record: &ThreadRecord, owner: Option<Owner>, recovery: &Recovery) -> bool {
         let Some(parent) = record.parent else { return false };
-        let below_boot = recovery.threads.get(&parent).is_some_and(|&parent| self.tree[parent].is_boot());
+        let above = recovery.threads.get(&parent).and_then(|&parent| self.tree[parent].extra.as_ref()?.root.as_ref());
+        let below_boot = above.is_some_and(|root| root.boot);
         let kept =
             matches!(owner, Some(Owner::Listener(id)) if self.setup.blueprint[id].on_restart == OnRestart::Reattach);
         recovery.over.contains(&parent) || below_boot && !kept
@@ -538,7 +546,8 @@ impl Core {
             // Messages of the pump itself are for the thread that they were made for.
             None => Sender::System,
         };
-        match self.payloads.judge().call(letter.to.as_ref(), caller, ParsedPayload::Unproved(letter.payload.clone())) {
+        let mut judge = Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator };
+        match judge.call(letter.to.as_ref(), caller, ParsedPayload::Unproved(letter.payload.clone())) {
             Verdict::Call { first, others, payload } => {
                 self.open_again(letter, sender, (first, others), payload, entry);
             }
@@ -751,7 +760,9 @@ impl Core {
         match item {
             Item::Injected(Injected { client, root, attachment, message, place, .. }, entry) => {
                 let label = message.label();
-                self.step.out.take(attachment, false);
+                if let Some(attachment) = attachment {
+                    self.step.out.take(attachment, false);
+                }
                 self.step.books.faulted(entry);
                 let about = self.entrance.stray_ids().0;
                 self.last_fault(Recipient { client, root, label, traceparent: None, place }, about, fault);

@@ -103,7 +103,7 @@ impl Core {
             // Handlers ask on the entrance queue, so what they say of that stands behind it there.
             Input::Reattached { invocation } => {
                 if let Some(thread) = self.invocations.thread(invocation) {
-                    self.entrance.push(self.tree.principal(thread), Item::Reattached(invocation));
+                    self.entrance.push(self.tree[self.tree[thread].root].owner.into(), Item::Reattached(invocation));
                 }
             }
             Input::Tick | Input::ClockSet { .. } => {}
@@ -224,7 +224,8 @@ impl Core {
             !one.is_running() || !self.invocations.is_work(one) || unattended.contains(&one.listener)
         };
         // Threads that wait for a listener which rests or is paused go on without people.
-        let held = self.turns.slots.iter().any(Slots::holds_back);
+        let holds_back = |slots: &Slots| (slots.rests || slots.paused.is_some()) && slots.figures().1 > 0;
+        let held = self.turns.slots.iter().any(holds_back);
         !unattended.is_empty() && !held && self.invocations.all.values().all(waits)
     }
 
@@ -257,7 +258,7 @@ impl Core {
         let thread = &self.tree[key];
         let (root, path) = (self.tree[thread.root].id, self.tree.path(key));
         let parent = thread.parent.map(|parent| self.tree[parent].id);
-        OpenThread { root, id: thread.id, path, parent, queued: thread.queued(), state: self.state_of(thread) }
+        OpenThread { root, id: thread.id, path, parent, queued: queued(thread), state: self.state_of(thread) }
     }
 
     fn state_of(&self, thread: &Thread) -> ThreadState {
@@ -293,7 +294,7 @@ impl Core {
                 let thread = &self.tree[key];
                 open.threads += 1;
                 open.running += usize::from(self.state_of(thread) == ThreadState::Running);
-                open.queued += thread.queued();
+                open.queued += queued(thread);
                 if let Some(listener) = thread.listener()
                     && !open.listeners.contains(&listener)
                 {
@@ -428,6 +429,11 @@ impl Core {
             CoreMessage::Injected(message) => self.inject(*message),
         }
     }
+}
+
+/// Messages in the mailbox of a thread.
+fn queued(thread: &Thread) -> usize {
+    thread.mailbox.as_ref().map_or(0, |mailbox| mailbox.len())
 }
 
 /// Indices of the pump's own messages among those derived from one message; emissions count from 0.

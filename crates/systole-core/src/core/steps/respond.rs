@@ -13,16 +13,15 @@ use super::{Core, own_index};
 use crate::core::blueprint::ListenerId;
 use crate::core::books::{Entries, Entry};
 use crate::core::contract::Access;
-use crate::core::entrance::{Item, Phase, Response, Source};
-use crate::core::event::{EventKind, HandlerEnd, Misroute, excerpt, shown};
+use crate::core::entrance::{Phase, Response, Source};
+use crate::core::event::{EventKind, Misroute, excerpt, shown};
 use crate::core::faults;
-use crate::core::invocations::{Holdings, Invocation, describe};
 use crate::core::io::{Emission, EmissionKind, HandlerOutcome};
-use crate::core::judge::{Asker, Refusal, Selection, Verdict};
-use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
+use crate::core::judge::{Asker, Judge, Refusal, Verdict, selection};
+use crate::core::key::{FanOutKey, ThreadKey};
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::read::{ReadAnswer, ReadPart, read_answer};
-use crate::core::tree::{About, FanOut, FanOutKind, Owner, Tree, Turn, WaitsFor};
+use crate::core::tree::{About, FanOut, FanOutKind, Owner, Tree, WaitsFor};
 use crate::journal::{FanId, NoteRecord, Number, Op};
 use crate::protocol::{MetaAnswer, MetaRequest, write_refused};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, Time};
@@ -44,104 +43,7 @@ const OWN: u64 = 1 << 32;
 /// Bytes that are kept of one output.
 const KEPT: usize = 64 << 10;
 
-impl HandlerOutcome {
-    fn end(&self) -> HandlerEnd {
-        match self {
-            Self::Emitted(_) | Self::Wrote(_) | Self::Read(_) => HandlerEnd::Returned,
-            Self::Failed(_) => HandlerEnd::Failed,
-            Self::Panicked => HandlerEnd::Panicked,
-            Self::Discarded | Self::Aborted => HandlerEnd::Dropped,
-        }
-    }
-
-    /// Payloads in it, as far as that is known before it is parsed.
-    fn emissions(&self) -> usize {
-        match self {
-            Self::Emitted(emissions) => emissions.len(),
-            Self::Wrote(_) => 1,
-            Self::Read(read) => read.parts.len(),
-            Self::Failed(_) | Self::Panicked | Self::Discarded | Self::Aborted => 0,
-        }
-    }
-}
-
 impl Core {
-    /// A handler ended.
-    pub(super) fn finished(&mut self, id: InvocationId, outcome: HandlerOutcome) {
-        let Some((ended, holdings)) = self.end_invocation(id) else { return };
-        match ended.thread.filter(|&thread| self.tree.threads.contains_key(thread)) {
-            Some(thread) => {
-                let message = ended.message;
-                self.tree.event(thread, &mut self.step, || EventKind::Handled { message, outcome: outcome.end() });
-                self.thread_finished(thread, ended, holdings, outcome);
-            }
-            None => {
-                self.give_back(holdings);
-                let emitted = self.step.books.emitted(outcome.emissions());
-                self.step.books.cancelled(emitted);
-            }
-        }
-    }
-
-    /// A handler ended whose thread is open.
-    fn thread_finished(&mut self, key: ThreadKey, ended: Invocation, holdings: Holdings, outcome: HandlerOutcome) {
-        // A resume that stood in a queue for the ended handler has lost its purpose.
-        if self.tree[key].turn != Turn::None {
-            self.leave_turn(key);
-        }
-        let silent = matches!(&outcome, HandlerOutcome::Emitted(emissions) if emissions.is_empty());
-        let ended_well =
-            matches!(outcome, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_));
-        let diverged = if ended_well { divergence(&holdings) } else { None };
-        if ended_well && !silent && diverged.is_none() {
-            self.tree[key].unjudged += 1;
-            let answers = self.tree[key].opened_by;
-            let source = Source {
-                message: ended.seed,
-                number: holdings.record.as_ref().map_or(0, |record| record.number),
-                index: ended.emitted,
-            };
-            let response = Response { thread: key, answers, source, holdings, outcome };
-            return self.entrance.push(self.tree.principal(key), Item::Response(response));
-        }
-        self.consume(holdings);
-        match (diverged, outcome) {
-            (Some(fault), _) => self.fail_shown(key, fault),
-            (None, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_)) => {
-                self.tree.touch(key)
-            }
-            (None, HandlerOutcome::Failed(failure)) => self.fail(key, faults::failed(failure)),
-            (None, HandlerOutcome::Panicked) => self.fail(key, faults::panicked()),
-            (None, HandlerOutcome::Discarded | HandlerOutcome::Aborted) => self.fail(key, faults::discarded()),
-        }
-    }
-
-    /// Writes that the message of a handler was consumed, with the answer of a fan-out that it was, and the handler's
-    /// attachment. Its slot is free.
-    fn consume(&mut self, mut holdings: Holdings) {
-        if let Some(record) = &mut holdings.record {
-            if let Some(said) = record.said.take().filter(|_| record.number != 0) {
-                let (message, index, name) = (record.number, NoteRecord::SAID, NoteRecord::SAID_NAME.into());
-                self.step.out.write(|| Op::Note(NoteRecord { message, index, name, value: said }));
-            }
-            self.write_done(record.number);
-            if let Some((fan, count)) = record.answered {
-                self.step.out.write(|| Op::Delivered { fan, count });
-            }
-        }
-        self.give_back(holdings);
-    }
-
-    /// Writes the attachment of a handler that has ended, and frees its slot: its message is consumed, or was over
-    /// before.
-    pub(super) fn give_back(&mut self, holdings: Holdings) {
-        let Holdings { slot, record } = holdings;
-        self.step.out.take(record.and_then(|record| record.attachment), true);
-        if let Some(listener) = slot {
-            self.release_slot(listener);
-        }
-    }
-
     /// Judges a response as a whole, then lets it take effect.
     pub(super) fn respond(&mut self, response: Response) {
         let Response { thread: key, answers, source, holdings, outcome } = response;
@@ -152,7 +54,7 @@ impl Core {
         };
         thread.unjudged -= 1;
         // A spawned thread goes on after its answer, but what was said before it is over.
-        let is_late = thread.opened_by != answers || thread.is_spawned() && thread.reply_to == ReplyTo::None;
+        let is_late = thread.opened_by != answers || thread.reply_to == ReplyTo::None && thread.is_spawned();
         let (Owner::Listener(listener), false) = (thread.owner, is_late) else {
             let emitted = self.step.books.emitted(outcome.emissions());
             self.step.books.cancelled(emitted);
@@ -162,7 +64,7 @@ impl Core {
         let (wrote, emissions) = match outcome {
             HandlerOutcome::Wrote(raw) => {
                 let (contract, limits) = (&self.setup.blueprint[listener], &self.setup.blueprint.limits.xml);
-                let read = read_answer(raw.clone(), contract, limits, self.payloads.catalog());
+                let read = read_answer(raw.clone(), contract, limits, self.payloads.validator.catalog());
                 (Some(raw), read.map(|read| self.open_all(key, listener, read)))
             }
             HandlerOutcome::Read(read) => (Some(read.raw.clone()), Ok(self.open_all(key, listener, *read))),
@@ -222,13 +124,13 @@ impl Core {
         Emission { kind, to, thread, payload }
     }
 
-    /// Judges the emissions of a response, or of so many as are [selected](Selection).
+    /// Judges the emissions of a response, or of so many as are [selected](selection).
     fn judge_all(&mut self, key: ThreadKey, listener: ListenerId, emissions: &[Emission]) -> Vec<Verdict> {
         let setup = self.setup.clone();
         let replies = &setup.blueprint[listener].replies;
-        let mut selection = Selection::of(emissions.len(), &setup.blueprint);
+        let mut is_judged = selection(emissions.len(), &setup.blueprint);
         let verdicts = emissions.iter().map(|emission| {
-            if selection.takes(|| emission.may_be_one_of(replies)) {
+            if is_judged(&|| emission.may_be_one_of(replies)) {
                 return self.judge_one(key, listener, emission);
             }
             let (to, payload) = (emission.to.clone(), emission.payload.clone().into_payload());
@@ -245,17 +147,22 @@ impl Core {
 
     fn judge_one(&mut self, key: ThreadKey, listener: ListenerId, emission: &Emission) -> Verdict {
         let tree = &self.tree;
-        self.payloads.judge().emission(listener, emission, |id| {
-            let child = spawned_by(tree, key, id)?;
-            Some((child, tree[child].listener()?))
-        })
+        Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }.emission(
+            listener,
+            emission,
+            |id| {
+                let child = spawned_by(tree, key, id)?;
+                Some((child, tree[child].listener()?))
+            },
+        )
     }
 
     fn respond_with(&mut self, key: ThreadKey, listener: ListenerId, source: Source, mut verdicts: Vec<Verdict>) {
         if verdicts.is_empty() {
             return;
         }
-        self.payloads.judge().refuse_untaken(listener, &mut verdicts);
+        Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }
+            .refuse_untaken(listener, &mut verdicts);
         let entries = self.step.books.emitted(verdicts.len());
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
             return self.answer_with(key, listener, source, verdicts, entries);
@@ -312,7 +219,7 @@ impl Core {
         let (id, _) = self.setup.key.derive(source.message, source.index);
         let Some((payload, entry)) = answer else { return };
         let parent = self.tree[key].parent;
-        if parent.is_some_and(|parent| self.tree[parent].listener().is_some())
+        if parent.is_some_and(|parent| matches!(self.tree[parent].owner, Owner::Listener(_)))
             && let Err(fault) = self.room_for_bytes(key)
         {
             self.step.books.faulted(entry);
@@ -554,7 +461,8 @@ impl Core {
                 self.tree.clear_history(key, &mut self.step);
                 Ok(MetaAnswer::ContextCleared)
             }
-            request => self.payloads.judge().knowledge(&asker, request),
+            request => Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }
+                .knowledge(&asker, request),
         });
         match answer {
             Ok(answer) => {
@@ -738,13 +646,6 @@ impl Core {
         }
         self.tree.event(key, &mut self.step, || EventKind::Refused { by, output: shown(output.as_bytes()), fault });
     }
-}
-
-/// The fault of a handler that ended without asking for all that it had asked for before.
-fn divergence(holdings: &Holdings) -> Option<Fault> {
-    let replay = &holdings.record.as_ref()?.replay;
-    let (_, first) = replay.calls.iter().filter(|_| !replay.reattaches).min_by_key(|(call, _)| **call)?;
-    Some(faults::diverged(&describe(&first.requests), "nothing: it ended"))
 }
 
 /// A spawned thread, if it is a child of that owner.

@@ -17,17 +17,18 @@ use super::Core;
 use crate::core::blueprint::ListenerId;
 use crate::core::clock::{Timer, TimerId};
 use crate::core::contract::OnRestart;
-use crate::core::entrance::Phase;
-use crate::core::event::{EventKind, shown};
+use crate::core::conversation::RunQueue;
+use crate::core::entrance::{Item, Phase, Response, Source};
+use crate::core::event::{EventKind, HandlerEnd, shown};
 use crate::core::faults;
-use crate::core::invocations::{GivenUp, GroupState, Holdings, Invocation, InvocationRecord};
+use crate::core::invocations::{GivenUp, GroupState, Holdings, Invocation, InvocationRecord, describe};
 use crate::core::io::{
-    Attachment, Body, CallId, CoreId, CoreMessage, JoinPosition, Message, Output, Place, Precedence, Settled, Start,
+    Attachment, Body, CallId, CoreId, CoreMessage, HandlerOutcome, JoinPosition, Message, Output, Place, Precedence,
+    Settled, Start,
 };
 use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::queued::{Attempts, Content, Queued, Sender};
 use crate::core::records::stored;
-use crate::core::rounds::RunQueue;
 use crate::core::setup::Setup;
 use crate::core::slots::{Slots, Waiter};
 use crate::core::tree::{About, FanOutKind, Owner, Turn};
@@ -85,6 +86,27 @@ struct Head {
     in_reply_to: Option<MessageId>,
     join: Option<JoinPosition>,
     attempts: u8,
+}
+
+impl HandlerOutcome {
+    fn end(&self) -> HandlerEnd {
+        match self {
+            Self::Emitted(_) | Self::Wrote(_) | Self::Read(_) => HandlerEnd::Returned,
+            Self::Failed(_) => HandlerEnd::Failed,
+            Self::Panicked => HandlerEnd::Panicked,
+            Self::Discarded | Self::Aborted => HandlerEnd::Dropped,
+        }
+    }
+
+    /// Payloads in it, as far as that is known before it is parsed.
+    pub(super) fn emissions(&self) -> usize {
+        match self {
+            Self::Emitted(emissions) => emissions.len(),
+            Self::Wrote(_) => 1,
+            Self::Read(read) => read.parts.len(),
+            Self::Failed(_) | Self::Panicked | Self::Discarded | Self::Aborted => 0,
+        }
+    }
 }
 
 impl Core {
@@ -181,8 +203,8 @@ impl Core {
             Some((from, Content::Body(Body::Payload { .. }))) => from == Sender::System,
             Some((_, Content::Body(Body::Fault(_)) | Content::Stored(_) | Content::Fatal(_))) | None => false,
         };
-        self.tree.has_no_caller(key)
-            && thread.invocation.map_or_else(waits, |id| self.invocations.all.get(id).is_some_and(|one| one.boot))
+        thread.invocation.map_or_else(waits, |id| self.invocations.all.get(id).is_some_and(|one| one.boot))
+            && self.tree.has_no_caller(key)
     }
 
     /// Starts the handler of the next message. `slot`: the thread holds one, as all do but those
@@ -439,6 +461,84 @@ impl Core {
         self.invocations.go_on(id, &mut self.step);
     }
 
+    /// A handler ended.
+    pub(super) fn finished(&mut self, id: InvocationId, outcome: HandlerOutcome) {
+        let Some((ended, holdings)) = self.end_invocation(id) else { return };
+        match ended.thread.filter(|&thread| self.tree.threads.contains_key(thread)) {
+            Some(thread) => {
+                let message = ended.message;
+                self.tree.event(thread, &mut self.step, || EventKind::Handled { message, outcome: outcome.end() });
+                self.thread_finished(thread, ended, holdings, outcome);
+            }
+            None => {
+                self.give_back(holdings);
+                let emitted = self.step.books.emitted(outcome.emissions());
+                self.step.books.cancelled(emitted);
+            }
+        }
+    }
+
+    /// A handler ended whose thread is open.
+    fn thread_finished(&mut self, key: ThreadKey, ended: Invocation, holdings: Holdings, outcome: HandlerOutcome) {
+        // A resume that stood in a queue for the ended handler has lost its purpose.
+        if self.tree[key].turn != Turn::None {
+            self.leave_turn(key);
+        }
+        let silent = matches!(&outcome, HandlerOutcome::Emitted(emissions) if emissions.is_empty());
+        let ended_well =
+            matches!(outcome, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_));
+        let diverged = if ended_well { divergence(&holdings) } else { None };
+        if ended_well && !silent && diverged.is_none() {
+            self.tree[key].unjudged += 1;
+            let answers = self.tree[key].opened_by;
+            let source = Source {
+                message: ended.seed,
+                number: holdings.record.as_ref().map_or(0, |record| record.number),
+                index: ended.emitted,
+            };
+            let response = Response { thread: key, answers, source, holdings, outcome };
+            return self.entrance.push(self.tree[self.tree[key].root].owner.into(), Item::Response(response));
+        }
+        self.consume(holdings);
+        match (diverged, outcome) {
+            (Some(fault), _) => self.fail_shown(key, fault),
+            (None, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_)) => {
+                self.tree.touch(key)
+            }
+            (None, HandlerOutcome::Failed(failure)) => self.fail(key, faults::failed(failure)),
+            (None, HandlerOutcome::Panicked) => self.fail(key, faults::panicked()),
+            (None, HandlerOutcome::Discarded | HandlerOutcome::Aborted) => self.fail(key, faults::discarded()),
+        }
+    }
+
+    /// Writes that the message of a handler was consumed, with the answer of a fan-out that it was, and the handler's
+    /// attachment. Its slot is free.
+    pub(super) fn consume(&mut self, mut holdings: Holdings) {
+        if let Some(record) = &mut holdings.record {
+            if let Some(said) = record.said.take().filter(|_| record.number != 0) {
+                let (message, index, name) = (record.number, NoteRecord::SAID, NoteRecord::SAID_NAME.into());
+                self.step.out.write(|| Op::Note(NoteRecord { message, index, name, value: said }));
+            }
+            self.write_done(record.number);
+            if let Some((fan, count)) = record.answered {
+                self.step.out.write(|| Op::Delivered { fan, count });
+            }
+        }
+        self.give_back(holdings);
+    }
+
+    /// Writes the attachment of a handler that has ended, and frees its slot: its message is consumed, or was over
+    /// before.
+    pub(super) fn give_back(&mut self, holdings: Holdings) {
+        let Holdings { slot, record } = holdings;
+        if let Some(attachment) = record.and_then(|record| record.attachment) {
+            self.step.out.take(attachment, true);
+        }
+        if let Some(listener) = slot {
+            self.release_slot(listener);
+        }
+    }
+
     /// Forgets a handler that ended: its calls are cancelled.
     pub(super) fn end_invocation(&mut self, id: InvocationId) -> Option<(Invocation, Holdings)> {
         self.budgets.forfeit(id, &mut self.step);
@@ -538,7 +638,7 @@ impl Core {
     pub(super) fn attached(&mut self, id: InvocationId, attachment: Attachment) {
         match self.invocations.all.get_mut(id).and_then(|invocation| invocation.record.as_mut()) {
             Some(record) => record.attachment = Some(attachment),
-            None => self.step.out.take(Some(attachment), true),
+            None => self.step.out.take(attachment, true),
         }
     }
 
@@ -645,9 +745,10 @@ impl Core {
 
     /// A slot of a listener whose home is this core comes back.
     pub(super) fn slot_returned(&mut self, listener: ListenerId) {
-        if self.entrance.phase != Phase::Stopped {
-            self.turns.slots[listener.0 as usize].give_back();
-            self.grant_free_slots(listener);
+        if self.entrance.phase != Phase::Stopped
+            && let Some((core, thread)) = self.turns.slots[listener.0 as usize].give_back()
+        {
+            self.grant_slot(listener, core, thread);
         }
     }
 
@@ -730,4 +831,11 @@ impl Core {
             },
         }
     }
+}
+
+/// The fault of a handler that ended without asking for all that it had asked for before.
+fn divergence(holdings: &Holdings) -> Option<Fault> {
+    let replay = &holdings.record.as_ref()?.replay;
+    let (_, first) = replay.calls.iter().filter(|_| !replay.reattaches).min_by_key(|(call, _)| **call)?;
+    Some(faults::diverged(&describe(&first.requests), "nothing: it ended"))
 }

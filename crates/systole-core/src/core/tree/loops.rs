@@ -10,7 +10,7 @@
 
 use blake3::Hash;
 
-use super::{Owner, Thread, Tree};
+use super::{Owner, Tree};
 use crate::core::faults;
 use crate::core::io::Body;
 use crate::core::judge::Verdict;
@@ -48,7 +48,7 @@ impl Tree {
             return Ok(());
         }
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Continue { .. })) {
-            Self::end_rounds(&mut self.threads[key]);
+            self.threads[key].end_rounds();
             return Ok(());
         }
         if !verdicts.iter().any(Verdict::goes_on) {
@@ -99,14 +99,6 @@ impl Tree {
         };
         let half = hash.finalize().as_bytes().first_chunk::<16>().copied().unwrap_or_default();
         round.answered = round.answered.wrapping_add(u128::from_le_bytes(half));
-    }
-
-    /// Forgets the rounds of a thread: its request is answered, or it goes on by itself.
-    pub(super) fn end_rounds(thread: &mut Thread) {
-        thread.has_called = false;
-        if let Some(extra) = &mut thread.extra {
-            extra.rounds = None;
-        }
     }
 
     /// Returns whether a thread owes its caller an answer.

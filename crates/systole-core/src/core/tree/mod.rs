@@ -24,7 +24,7 @@ use slotmap::SlotMap;
 
 use crate::core::blueprint::{ClientId, ListenerId, Principal};
 use crate::core::clock::{Timer, TimerId};
-use crate::core::conversation::{Conversation, Share};
+use crate::core::conversation::{Conversation, Share, Ticket};
 use crate::core::dead_letters::DeadLetters;
 use crate::core::directory::Directory;
 use crate::core::event::{Event, EventKind};
@@ -33,7 +33,6 @@ use crate::core::gauge::Gauge;
 use crate::core::io::{Body, Output};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
-use crate::core::rounds::Ticket;
 use crate::core::setup::{Setup, StepContext};
 use crate::journal;
 use crate::journal::{BodyRecord, CallRecord, FanRecord, MessageRecord, MessageState, Number, Op, ThreadRecord};
@@ -400,7 +399,7 @@ impl Tree {
         step: &mut StepContext,
     ) -> ThreadKey {
         let (opened_by, _) = self.setup.key.derive_entry(id, 0);
-        let key = self.link_thread(None, owner, step.out.next_number(), (opened_by, id), 1);
+        let key = self.link_thread(None, owner, None, (opened_by, id), 1, step);
         let thread = &mut self.threads[key];
         thread.deadline = deadline;
         thread.extra.get_or_insert_default().root.get_or_insert_default().boot = boot;
@@ -412,14 +411,13 @@ impl Tree {
     /// Opens a child of a thread.
     pub(in crate::core) fn open_child(&mut self, parent: ThreadKey, child: Child, step: &mut StepContext) -> ThreadKey {
         let Child { listener, ids, reply_to, label, traceparent, deadline, spawned } = child;
-        let number = step.out.next_number();
         let above = &mut self.threads[parent];
         let ordinal = above.next_ordinal(listener);
         above.children.open += u32::from(reply_to != ReplyTo::None);
         // A root has no timer, since nothing is owed there.
         let deadline = deadline.min(above.deadline);
         let has_deadline = deadline < above.deadline || above.parent.is_none() && deadline < Time::MAX;
-        let key = self.link_thread(Some(parent), Owner::Listener(listener), number, ids, ordinal);
+        let key = self.link_thread(Some(parent), Owner::Listener(listener), None, ids, ordinal, step);
         let thread = &mut self.threads[key];
         thread.reply_to = reply_to;
         if spawned || label.is_some() || traceparent.is_some() {
@@ -439,17 +437,19 @@ impl Tree {
         key
     }
 
-    /// Puts a thread where it belongs, whether it is new or comes out of the journal. A root has no parent; that of a client
+    /// Puts a thread where it belongs, whether it is new, without a number, or comes out of the journal. A root has no parent; that of a client
     /// is known as its conversation.
     pub(in crate::core) fn link_thread(
         &mut self,
         parent: Option<ThreadKey>,
         owner: Owner,
-        number: Number,
+        number: Option<Number>,
         (opened_by, id): (MessageId, ThreadId),
         ordinal: u32,
+        step: &mut StepContext,
     ) -> ThreadKey {
         self.directory.thread_opened();
+        let number = number.unwrap_or_else(|| step.out.next_number());
         let Some(parent) = parent else {
             let root = Some(RootState { live_threads: 1, ..RootState::default() });
             let key = self.threads.insert_with_key(|key| Thread {
@@ -645,14 +645,9 @@ impl Tree {
     /// The conversation of a thread, which becomes active.
     pub(in crate::core) fn conversation(&mut self, key: ThreadKey) -> Rc<Conversation> {
         let root = self.threads[key].root;
-        let (client, scheduling) = (self.threads[root].owner.client(), self.setup.blueprint.scheduling);
+        let (principal, scheduling) = (self.threads[root].owner.into(), self.setup.blueprint.scheduling);
         let state = self.threads[root].extra.get_or_insert_default().root.get_or_insert_default();
-        state.conversation.get_or_insert_with(|| Rc::new(Conversation::new(client.into(), scheduling))).clone()
-    }
-
-    /// The principal whose conversation a thread belongs to; the organism, if the thread is closed.
-    pub(in crate::core) fn principal(&self, key: ThreadKey) -> Principal {
-        self.threads.get(key).and_then(|thread| self.threads.get(thread.root)?.owner.client()).into()
+        state.conversation.get_or_insert_with(|| Rc::new(Conversation::new(principal, scheduling))).clone()
     }
 
     /// Counts a message of so many bytes, regardless of the bounds.
@@ -669,7 +664,7 @@ impl Tree {
         let reply_to = std::mem::replace(&mut thread.reply_to, ReplyTo::None);
         let owed = Owed { parent: thread.parent, reply_to, opened_by: thread.opened_by };
         self.write_owes(key, step);
-        Self::end_rounds(&mut self.threads[key]);
+        self.threads[key].end_rounds();
         owed
     }
 
@@ -851,9 +846,12 @@ impl Tree {
 }
 
 impl Thread {
-    /// Returns whether it is the root of `<boot>`.
-    pub(in crate::core) fn is_boot(&self) -> bool {
-        self.extra.as_ref().and_then(|extra| extra.root.as_ref()).is_some_and(|root| root.boot)
+    /// Forgets its rounds: its request is answered, or it goes on by itself.
+    fn end_rounds(&mut self) {
+        self.has_called = false;
+        if let Some(extra) = &mut self.extra {
+            extra.rounds = None;
+        }
     }
 
     /// The number of children of a listener that it has opened, or whose ordinals are reserved.
@@ -889,26 +887,8 @@ impl Thread {
         }
     }
 
-    /// The number of its messages.
-    pub(in crate::core) fn queued(&self) -> usize {
-        self.mailbox.as_ref().map_or(0, |mailbox| mailbox.len())
-    }
-
     pub(in crate::core) fn is_spawned(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| extra.spawned.is_some())
-    }
-
-    fn pending_continues(&self) -> usize {
-        self.extra.as_ref().map_or(0, |extra| extra.continues.len())
-    }
-
-    fn backlog_len(&self) -> usize {
-        self.extra.as_ref().and_then(|extra| extra.spawned.as_ref()).map_or(0, VecDeque::len)
-    }
-
-    /// Returns the number of slots in its mailbox that are taken: by queued messages and by promised answers.
-    pub(in crate::core) fn reserved(&self) -> usize {
-        self.children.open as usize + self.queued() + self.pending_continues() + self.backlog_len()
     }
 
     fn new(
@@ -953,12 +933,12 @@ impl From<Owner> for Sender {
     }
 }
 
-impl Owner {
-    /// The client that owns it, if one does.
-    fn client(self) -> Option<ClientId> {
-        match self {
-            Self::Client(client) => Some(client),
-            Self::Listener(_) | Self::None => None,
+impl From<Owner> for Principal {
+    /// The owner of a root as the principal of its conversation.
+    fn from(owner: Owner) -> Self {
+        match owner {
+            Owner::Client(client) => Some(client).into(),
+            Owner::Listener(_) | Owner::None => Self::ORGANISM,
         }
     }
 }
