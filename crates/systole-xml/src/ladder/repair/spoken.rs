@@ -221,7 +221,7 @@ fn bracket(text: &str, at: usize, is_element: &dyn Fn(&str) -> bool) -> Option<M
     if open == '<' && is_tag(text, inner, is_element) {
         return None;
     }
-    let found = bracketed(text, inner, close)?;
+    let found = bracketed(text, inner, open, close)?;
     let gap = &text[found.end..found.next];
     let closes = gap.find(close).map(|length| found.end + length);
     let label = label_end(gap, ':').filter(|_| closes.is_none() && !gap.starts_with(['"', '\'']));
@@ -259,7 +259,7 @@ fn bracket(text: &str, at: usize, is_element: &dyn Fn(&str) -> bool) -> Option<M
 }
 
 /// The phrase in brackets that `close` ends; up to the first gap with the bracket, or with the mark of a label.
-fn bracketed(text: &str, inner: usize, close: char) -> Option<Phrase> {
+fn bracketed(text: &str, inner: usize, open: char, close: char) -> Option<Phrase> {
     if !begins(&text[inner..]) {
         return None;
     }
@@ -268,7 +268,9 @@ fn bracketed(text: &str, inner: usize, close: char) -> Option<Phrase> {
         until -= 1;
     }
     let until = memchr::memchr(b'\n', &text.as_bytes()[inner..until]).map_or(until, |length| inner + length);
-    // Words that begin behind the bracket are none of the marker.
+    // Words that begin behind the bracket are none of the marker, and those behind the next one are of another marker.
+    let behind = text[inner..until].trim_start_matches(open);
+    let until = behind.find(open).map_or(until, |length| until - behind.len() + length);
     let until = text[inner..until].find(close).map_or(until, |length| inner + length + close.len_utf8());
     phrase(text, inner, until, |gap| gap.contains(close) || label_end(gap, ':').is_some())
 }
