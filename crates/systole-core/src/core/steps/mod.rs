@@ -224,7 +224,7 @@ impl Core {
             !one.is_running() || !self.invocations.is_work(one) || unattended.contains(&one.listener)
         };
         // Threads that wait for a listener which rests or is paused go on without people.
-        let holds_back = |slots: &Slots| (slots.rests || slots.paused.is_some()) && slots.figures().1 > 0;
+        let holds_back = |slots: &Slots| (slots.rests || slots.paused) && slots.figures().1 > 0;
         let held = self.turns.slots.iter().any(holds_back);
         !unattended.is_empty() && !held && self.invocations.all.values().all(waits)
     }
