@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::Value;
 use systole::journal::{JournalOptions, Retry, SqliteJournal};
-use systole::vocab::{MessageId, Time};
+use systole::vocab::{MessageId, Name, Time};
 use uuid::Uuid;
 
 use crate::kit::{Site, Who, ask, organism, reply, text};
@@ -98,8 +98,10 @@ fn the_answer_of_a_retry_is_read_under_the_id_of_its_conversation() {
     let id = |sql: &str| Connection::open(&file).unwrap().query_row(sql, [], |row| row.get::<_, [u8; 16]>(0)).unwrap();
     let at = MessageId::from_uuid(Uuid::from_bytes(id("SELECT id FROM message ORDER BY number LIMIT 1")));
     let retry = Retry { conversation: text(&sent["thread"]).parse().unwrap(), at: Some(at), edit: None, owner: None };
-    let retried =
-        SqliteJournal::open(&file, &JournalOptions::new([7; 32])).unwrap().retry(&retry, Time::default()).unwrap();
+    let retried = SqliteJournal::open(&file, &JournalOptions::new([7; 32]))
+        .unwrap()
+        .retry(&retry, &Name::system(), Time::default())
+        .unwrap();
     site.start();
     let path = format!("/v1/messages/{retried}");
     assert_eq!(text(&ada.get(&path).is(200).json()["state"]), "delivered");
