@@ -178,7 +178,7 @@ pub(super) fn task_record(job: &Name, task: &Task) -> TaskRecord {
     TaskRecord {
         task: task.id.to_string(),
         job: job.to_string(),
-        state: task.status,
+        state: task.status.as_str().to_owned(),
         from: task.source.agent.to_string(),
         at: task.created.to_string(),
         changed: task.changed.to_string(),

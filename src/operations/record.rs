@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_core::core::ThreadState;
-use systole_core::inbox::Status;
 
 /// A conversation: an open one, or one that the journal still has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -191,7 +190,7 @@ pub struct TaskRecord {
     /// The job.
     pub job: String,
     /// The state: `pending`, `accepted` and so on.
-    pub state: Status,
+    pub state: String,
     /// The submitter.
     pub from: String,
     /// The time of the submission (RFC 3339).

@@ -94,7 +94,7 @@ pub(super) fn tasks(args: &Tasks) -> Result<ExitCode, Failure> {
         [
             task.task.clone(),
             task.job.clone(),
-            task.state.as_str().to_owned(),
+            task.state.clone(),
             task.from.clone(),
             short(&task.changed),
             task.description.lines().next().unwrap_or_default().to_owned(),

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use systole_core::core::Event;
-use systole_core::inbox::Status;
 use systole_core::vocab::{MessageId, Name, ThreadId};
 use tokio::time::{Instant, sleep_until};
 
@@ -106,7 +105,7 @@ pub(super) fn calls() -> [Call; 13] {
             Call::get("/v1/admin/tasks", |State(app), caller, request| look(app, caller, Look::Tasks, request))
                 .about("admin", "The tasks of jobs, in order of job, then of arrival.")
                 .query::<String>("job", "Only those of that job.")
-                .query::<Status>("state", "Only those in that state.")
+                .query::<view::TaskStatus>("state", "Only those in that state.")
                 .query::<String>("text", "Only those with that text.")
                 .answers::<Page<TaskRecord>>(StatusCode::OK, "A page.")
                 .refuses(&[422]),

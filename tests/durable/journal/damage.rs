@@ -82,10 +82,18 @@ fn a_flipped_bit_of_any_column_of_any_table_is_found() {
     use rusqlite::Connection;
     use systole::gateway::PrincipalKind;
     use systole::journal::Principals;
-    use systole::vocab::Time;
+    use systole::vocab::{Name, ThreadId, Time};
+    use systole_core::journal::{ActRecord, Op};
 
     let folder = Folder::new();
     drop(ended(&folder));
+    let mut journal = SqliteJournal::open(&folder.journal(), &JournalOptions::new(KEY)).unwrap();
+    let (act, error) = ("retry".into(), Some("it has ended".into()));
+    let opened = Some(ThreadId::from_uuid(uuid::Uuid::from_u128(7)));
+    let act = Op::Acted(ActRecord { by: Name::system(), act, of: "it".into(), error, opened });
+    journal.write(&[Step { ops: vec![act], at: Time::from_nanos(1) }]).unwrap();
+    journal.close().unwrap();
+    drop(journal);
     let mut principals = Principals::open(&folder.journal(), &JournalOptions::new(KEY)).unwrap();
     principals.admit("somebody".parse().unwrap(), PrincipalKind::Client, Time::from_nanos(1)).unwrap();
     drop(principals);
@@ -121,7 +129,9 @@ fn a_flipped_bit_of_any_column_of_any_table_is_found() {
         }
     }
     assert!(found.len() > 100, "{} columns: {found:?}", found.len());
-    for column in ["message.ending", "thread.ended", "mail.at", "submission.ended", "principal.at", "meta.at"] {
+    for column in
+        ["act.about", "message.ending", "thread.ended", "mail.at", "submission.ended", "principal.at", "meta.at"]
+    {
         assert!(found.iter().any(|one| one == column), "no row has a {column}");
     }
 }

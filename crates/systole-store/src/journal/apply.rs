@@ -13,6 +13,7 @@ use super::batch::{epoch_behind, time_of};
 use super::fan::{FanRow, SettledRow};
 use super::meta::Meta;
 use super::pending::{Kept, Row, of_message};
+use super::records::ActRow;
 use super::recover::Known;
 use super::retain::extend_horizon;
 use super::row::{Loaded, Record, load, write, write_final};
@@ -60,6 +61,8 @@ pub(super) struct Apply<'a> {
     /// Time of the last step, in nanoseconds. No two steps have the same time, so that rows tell the state of a
     /// conversation between any two.
     pub(super) at: i64,
+    /// Acts of the step so far.
+    acts: u32,
     /// Pending rows that ended before this time are not written: the next sweep would delete them.
     pub(super) kept_from: i64,
     /// Time at which the last of the rows that were not written ended.
@@ -71,7 +74,17 @@ const DELETE_TASK: &str = "DELETE FROM task WHERE inbox = ?1 AND id = ?2 RETURNI
 impl<'a> Apply<'a> {
     /// Continues after a step of that time.
     pub(super) fn after(at: i64, db: &'a Connection, meta: &Meta, known: &'a mut Known, sums: &'a mut Sums) -> Self {
-        Self { db, total: meta.total, epoch: meta.epoch, known, sums, at, kept_from: i64::MIN, unwritten: None }
+        Self {
+            db,
+            total: meta.total,
+            epoch: meta.epoch,
+            known,
+            sums,
+            at,
+            acts: 0,
+            kept_from: i64::MIN,
+            unwritten: None,
+        }
     }
 
     /// Writes the pending rows, and returns the row of `meta` behind the steps.
@@ -117,6 +130,7 @@ impl<'a> Apply<'a> {
 
     pub(super) fn step(&mut self, step: &Step) -> Result<(), FileProblem> {
         self.at = time_of(step, self.at);
+        self.acts = 0;
         self.epoch = epoch_behind(std::slice::from_ref(step), self.epoch);
         step.ops.iter().try_for_each(|op| self.op(op))?;
         // Whether a conversation stays open is known at the end of the step.
@@ -210,8 +224,10 @@ impl<'a> Apply<'a> {
             self.unwritten = self.unwritten.max(Some(self.at));
             return Ok(());
         }
-        let mut statement = self.db.prepare_cached(ActRecord::FINAL)?;
-        let (_, weight) = write_final(&mut statement, act, (self.at, Some(self.at)), None, self.sums)?;
+        let row = ActRow { place: self.acts, act: act.clone() };
+        self.acts += 1;
+        let mut statement = self.db.prepare_cached(ActRow::FINAL)?;
+        let (_, weight) = write_final(&mut statement, &row, (self.at, Some(self.at)), None, self.sums)?;
         self.known.weights.ended(weight);
         Ok(())
     }

@@ -13,7 +13,7 @@ use systole_core::vocab::{FaultCode, MessageId, Name, QName, Time};
 use super::mail::Gone;
 use super::query::{DEAD, StoredMail, stored};
 use super::reader::{JournalReader, time};
-use super::records::Redrive;
+use super::records::{ActRow, Redrive};
 use crate::sqlite::FileProblem;
 use systole_core::journal::{AgentRecord, MailRecord};
 
@@ -364,7 +364,7 @@ pub(super) fn acts(
     let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let before = before.map_or(i64::MAX, |before| before.as_nanos().cast_signed());
     let mut found =
-        reader.rows(page, [before, most], |_, record: ActRecord, at, _| Ok(KeptAct { at: time(at), record }))?;
+        reader.rows(page, [before, most], |_, row: ActRow, at, _| Ok(KeptAct { at: time(at), record: row.act }))?;
     let has_more = found.len() > limit;
     found.truncate(limit);
     Ok((found, has_more))

@@ -106,6 +106,8 @@ impl SqliteJournal {
             if let Some(found) = found {
                 change(&mut apply, found)?;
             }
+            // The next change is a later step.
+            retain.go_on(apply.at);
             apply.finish(meta)
         })?;
         Ok(is_there)

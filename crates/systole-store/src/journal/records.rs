@@ -334,26 +334,36 @@ impl Record for PausedRecord {
     }
 }
 
-impl Record for ActRecord {
-    statements!("act", "0", "ended", "operator, act, about, error, opened", "?, ?, ?, ?, ?");
-    const HEAVY: &'static [usize] = &[3];
+/// An act, with its place among those of its step.
+pub(super) struct ActRow {
+    pub(super) place: u32,
+    pub(super) act: ActRecord,
+}
+
+impl Record for ActRow {
+    statements!("act", "0", "ended", "place, operator, act, about, error, opened", "?, ?, ?, ?, ?, ?");
+    const HEAVY: &'static [usize] = &[4];
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
-        cell(text(self.by.as_str().as_bytes()))?;
-        cell(text(self.act.as_bytes()))?;
-        cell(text(self.of.as_bytes()))?;
-        cell(optional_text(self.error.as_deref()))?;
-        cell(optional_blob(self.opened.as_ref().map(|root| root.as_uuid().as_bytes().as_slice())))
+        let ActRecord { by, act, of, error, opened } = &self.act;
+        cell(number(self.place.into()))?;
+        cell(text(by.as_str().as_bytes()))?;
+        cell(text(act.as_bytes()))?;
+        cell(text(of.as_bytes()))?;
+        cell(optional_text(error.as_deref()))?;
+        cell(optional_blob(opened.as_ref().map(|root| root.as_uuid().as_bytes().as_slice())))
     }
 
     fn read(cells: &mut Cells<'_>) -> Option<Self> {
-        Some(Self {
+        let place = cells.small()?;
+        let act = ActRecord {
             by: cells.name()?,
             act: cells.text()?.into(),
             of: cells.text()?.into(),
             error: cells.optional_text()?.map(Into::into),
             opened: cells.optional_blob()?.map(|id| ThreadId::from_uuid(Uuid::from_bytes(id))),
-        })
+        };
+        Some(Self { place, act })
     }
 }
 

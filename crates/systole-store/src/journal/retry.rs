@@ -149,6 +149,8 @@ impl SqliteJournal {
             ops.push(Op::Acted(ActRecord { by: by.clone(), act, of, error: None, opened: Some(id) }));
             let mut apply = Apply::after(retain.now(), db, meta, known, sums);
             apply.step(&Step { ops, at: now })?;
+            // The next change is a later step.
+            retain.go_on(apply.at);
             Ok(Meta { epoch, ..apply.finish(meta)? })
         })?;
         Ok(id)

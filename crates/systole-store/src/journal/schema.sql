@@ -113,11 +113,12 @@ CREATE TABLE paused (
 ) STRICT, WITHOUT ROWID;
 
 -- Acts of operators: `about` is the conversation, thread, dead letter, listener or organism, `error` why it had no effect,
--- `opened` the conversation that a retry opened. An act ends when it comes.
+-- `opened` the conversation that a retry opened. An act ends when it comes. `place` is its place among
+-- those of its step, which has one as a rule.
 CREATE TABLE act (
-    operator TEXT NOT NULL, act TEXT NOT NULL, about TEXT NOT NULL, error TEXT, opened BLOB,
-    sum INTEGER NOT NULL, at INTEGER NOT NULL, ended INTEGER
-) STRICT;
+    place INTEGER NOT NULL, operator TEXT NOT NULL, act TEXT NOT NULL, about TEXT NOT NULL, error TEXT, opened BLOB,
+    sum INTEGER NOT NULL, at INTEGER NOT NULL, ended INTEGER, PRIMARY KEY (at, place)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX act_ended ON act (ended);
 
 -- The mailboxes of remote listeners. A message never changes, its status does: a lease does not write the envelope again.

@@ -3,8 +3,8 @@
 use rusqlite::types::Value;
 use rusqlite::{Params, Row, params_from_iter};
 use systole_core::journal::{
-    ActRecord, AddresseeRecord, AgentRecord, BudgetRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord,
-    NoteRecord, PausedRecord, RememberedRecord, StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
+    AddresseeRecord, AgentRecord, BudgetRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord,
+    PausedRecord, RememberedRecord, StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 
 use super::batch::{BatchRow, Batches};
@@ -15,7 +15,7 @@ use super::open::meta;
 use super::owner::JournalOwner;
 use super::principal::PrincipalRow;
 use super::reader::JournalReader;
-use super::records::Redrive;
+use super::records::{ActRow, Redrive};
 use super::retain::horizon;
 use super::row::{Record, load};
 use super::sum::Sums;
@@ -154,7 +154,7 @@ impl Check<'_> {
         self.rows::<TaskRecord>()?;
         self.rows::<StateRecord>()?;
         self.rows::<PausedRecord>()?;
-        self.rows::<ActRecord>()?;
+        self.rows::<ActRow>()?;
         self.rows::<MailRecord>()?;
         self.rows::<StatusRow>()?;
         self.rows::<Gone>()?;

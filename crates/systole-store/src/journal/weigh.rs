@@ -69,7 +69,7 @@ pub(super) const HISTORY: [(&str, &str, &str); 9] = [
     ("settled", "(message, call, place)", weight!("settled")),
     ("note", "(message, place)", weight!("note")),
     ("remembered", "number", weight!("remembered")),
-    ("act", "rowid", weight!("act")),
+    ("act", "(at, place)", weight!("act")),
     MAIL,
 ];
 
