@@ -46,7 +46,7 @@ mod world;
 
 pub use kit::Kit;
 pub use probe::{Held, Probe, ProbeActor};
-pub use stores::{Failure, Interrupted, RemoteJournal, RemoteServer, check_journal};
+pub use stores::{Failure, Interrupted, RemoteJournal, RemoteServer, check_journal, check_store};
 pub use world::World;
 
 pub use crate::network::{Network, NetworkListener, NetworkStream};

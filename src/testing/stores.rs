@@ -4,11 +4,21 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use systole_core::journal::{
-    AppendError, Batch, BodyRecord, Durability, Journal, JournalError, JournalErrorKind, MemoryJournal, MessageRecord,
-    MessageState, Number, Op, Owner, Recovered, ReplyTo, Step, Tail, ThreadRecord, numbers_after,
+    ActRecord, AppendError, Batch, BodyRecord, Durability, Journal, JournalError, JournalErrorKind, LetterPlace,
+    LetterRecord, MailRecord, MailState, MailStatus, MemoryJournal, MessageRecord, MessageState, Number, Op, Owner,
+    Recovered, ReplyTo, Step, Tail, TaskRecord, ThreadRecord, numbers_after,
 };
-use systole_core::vocab::{MessageId, Name, Partition, Partitions, ThreadId, Time};
+use systole_core::vocab::{
+    Fault, FaultCode, MessageId, Name, Partition, Partitions, TaskId, ThreadId, ThreadPath, Time,
+};
+use systole_store::principal::PrincipalKind;
 use uuid::Uuid;
+
+use crate::journal::{
+    Claim, ConversationFilter, HistoryPosition, KeptLetter, LetterFilter, LetterPosition, Store, TaskFilter,
+    TaskPosition,
+};
+use crate::runtime::{Token, block_on};
 
 /// Checks that a store keeps the promises of [`Journal`]. `open` opens the same store again, whose process may have ended
 /// without closing it; it is empty at first.
@@ -89,6 +99,177 @@ pub fn check_journal<J: Journal>(mut open: impl FnMut() -> J) {
     store.close().expect("a store can be closed");
     drop(store);
     assert!(!open().recover().expect("a store can be recovered after its end").crashed, "it was closed");
+}
+
+/// Checks that a store keeps the promises of [`Store`] to readers, queries, principals and editors. `open` names the same
+/// store again, which does not exist yet.
+///
+/// # Panics
+/// If the store breaks a promise: the message says which.
+pub fn check_store<S: Store>(open: impl Fn() -> S) {
+    let store = open();
+    store.check().expect("a store that could be created is none that refuses");
+    assert!(store.read().is_err(), "there is nothing to read before it is created");
+    let claim = Some(Claim { organism: "suite", id: Uuid::from_u128(1) });
+    let mut opened = store.open([5; 32], claim).expect("a store can be created");
+    let epoch = opened.journal.recover().expect("a new store can be recovered").epoch;
+    let beside = Tail::begin(Partitions::default(), epoch);
+    let owner = Tail::begin(Partitions::ALL, epoch);
+    let mut steps: Vec<_> = (1..=3).map(|n| open_conversation(epoch, n, Partition(n as u8))).collect();
+    steps.push(Step { ops: vec![Op::Close { thread: number(epoch, 1) }], at: time(10) });
+    let letters = [4, 5].map(|n| Op::Letter(letter(number(epoch, n), n)));
+    steps.extend(letters.into_iter().zip(11..).map(|(op, n)| Step { ops: vec![op], at: time(n) }));
+    opened.journal.append(&Batch::of(owner, steps)).expect("the owner appends");
+    let task = |n: u64| TaskRecord {
+        inbox: name("job"),
+        id: TaskId::from_uuid(Uuid::from_u128(n.into())),
+        place: n,
+        state: if n == 1 { "pending".into() } else { "accepted".into() },
+        body: format!("{{\"n\":{n}}}").into(),
+    };
+    let acts = (1..=3).map(|n| Step { ops: vec![act(n), Op::Task(task(n))], at: time(20 + n) });
+    let mail = Step {
+        ops: vec![Op::Mail(mail(1), MailStatus { state: MailState::Dead, ..MailStatus::default() })],
+        at: time(30),
+    };
+    opened.journal.append(&Batch::of(beside, acts.chain([mail]).collect())).expect("what lives beside the cores");
+    opened.journal.feed().expect("a store can be fed");
+
+    // Queries see what is confirmed, in pages that follow each other.
+    let query = store.ask(None, true).expect("a running organism is asked");
+    let roots = pages(|after| {
+        let before = after.copied();
+        let (page, next) =
+            block_on(query.conversations(ConversationFilter { before, limit: 2, ..Default::default() })).unwrap();
+        (page.into_iter().map(|kept| (kept.root.record.number, kept.root.closed.is_some())).collect(), next)
+    });
+    let newest = [3, 2, 1].map(|n| (number(epoch, n), n == 1));
+    assert_eq!(roots, newest, "conversations come newest first, open and ended");
+    let found = pages(|after| {
+        let filter = LetterFilter { after: after.copied(), limit: 1, ..Default::default() };
+        let (page, next) = block_on(query.letters(filter)).unwrap();
+        (page.iter().map(KeptLetter::position).collect(), next)
+    });
+    let expected = [number(epoch, 4), number(epoch, 5)].map(LetterPosition::Pump);
+    assert_eq!(
+        found,
+        [&expected[..], &[LetterPosition::Mailbox(1)]].concat(),
+        "dead letters of the pump, then of mailboxes"
+    );
+    let of = |text: &str| {
+        let filter = LetterFilter { text: Some(text.into()), limit: 9, ..Default::default() };
+        block_on(query.letters(filter)).unwrap().0.len()
+    };
+    assert_eq!([of("no 4"), of("no 6")], [1, 0], "a text in a reason is found");
+    let tasks = pages(|after: Option<&TaskPosition>| {
+        let (page, next) =
+            block_on(query.tasks(TaskFilter { after: after.cloned(), limit: 2, ..Default::default() })).unwrap();
+        (page.into_iter().map(|task| task.place).collect(), next)
+    });
+    assert_eq!(tasks, [1, 2, 3], "tasks come in order of arrival");
+    let acted = pages(|after: Option<&Time>| {
+        let (page, has_more) = block_on(query.acts(after.copied(), 2)).unwrap();
+        let next = page.last().filter(|_| has_more).map(|last| last.at);
+        (page.into_iter().map(|kept| kept.record.of.to_string()).collect(), next)
+    });
+    assert_eq!(acted, ["3", "2", "1"], "acts come newest first");
+    let boxes = block_on(query.mailboxes(time(40))).unwrap();
+    assert_eq!((boxes.len(), boxes[0].dead, boxes[0].waiting), (1, 1, 0), "a mailbox is counted");
+    let root = Partition(2).place(ThreadId::from_uuid(Uuid::from_u128(u128::from(number(epoch, 2)) << 8)));
+    let (history, next) = block_on(query.history_of(root, HistoryPosition::default(), 9)).unwrap();
+    assert!(history.len() == 1 && next.is_none(), "a thread has its message: {history:?}");
+
+    // Principals are admitted and dismissed while the organism runs.
+    let mut principals = store.admit([5; 32]).expect("principals can be admitted");
+    let token = principals.admit(name("boss"), PrincipalKind::Admin, time(50)).expect("a new principal");
+    let bearer = |token: &Token| block_on(query.bearer(token.hash())).unwrap().map(|principal| principal.name);
+    assert_eq!(bearer(&token), Some(name("boss")), "a token is known at once");
+    let newer = principals.admit(name("boss"), PrincipalKind::Admin, time(51)).expect("a newer token");
+    assert_eq!((bearer(&token), bearer(&newer)), (None, Some(name("boss"))), "it replaces the one before");
+    assert_eq!(principals.list().unwrap().len(), 1);
+    assert!(principals.dismiss(&name("boss")).unwrap() && !principals.dismiss(&name("boss")).unwrap());
+    assert_eq!(bearer(&newer), None, "a revoked token is none");
+    assert!(store.edit().is_err(), "nothing is edited while an organism runs");
+    drop((query, principals));
+    opened.journal.close().expect("a store can be closed");
+    drop(opened);
+
+    // Readers see one state; editors change it, with the record of each act, and the next start has it.
+    let reader = store.read().expect("a store that was closed is read");
+    reader.check_owner("suite").expect("it belongs to the organism that claimed it");
+    assert!(reader.check_owner("another").is_err());
+    let stat = reader.stat().unwrap();
+    assert_eq!((stat.open_conversations, stat.dead_letters, stat.ended_in_order), (2, 2, true));
+    assert_eq!(reader.letters().unwrap().len(), 2);
+    drop(reader);
+    let (operator, now) = (name("ada"), time(60));
+    let mut editor = store.edit().expect("a stopped organism is edited");
+    let [first, second] = [4, 5].map(|n| number(epoch, n));
+    assert!(editor.drop_letter(first, &operator, now).unwrap() && !editor.drop_letter(first, &operator, now).unwrap());
+    assert!(editor.redrive_letter(second, &operator, now).unwrap());
+    let message = mail_id(1);
+    assert!(
+        editor.redrive_mail(message, &operator, now).unwrap() && !editor.drop_mail(message, &operator, now).unwrap()
+    );
+    drop(editor);
+    let query = store.ask(None, true).expect("it is asked");
+    let (acts, _) = block_on(query.acts(None, 3)).unwrap();
+    let told: Vec<_> = acts.iter().map(|kept| (kept.record.by.as_str(), &*kept.record.act)).collect();
+    assert_eq!(told, [("ada", "redrive"), ("ada", "redrive"), ("ada", "discard")], "each is recorded");
+    drop(query);
+    let report = store.verify().expect("it is verified");
+    assert!(report.faults.is_empty(), "it is in order: {:?}", report.faults);
+    let recovered = store.open([5; 32], claim).unwrap().journal.recover().unwrap();
+    let states: Vec<_> = recovered.mail.iter().map(|mail| (mail.seq, mail.status.state)).collect();
+    assert_eq!((recovered.redrive, states), (vec![second], vec![(2, MailState::Redriven)]));
+}
+
+/// Reads pages until the last one.
+fn pages<T, N>(page: impl Fn(Option<&N>) -> (Vec<T>, Option<N>)) -> Vec<T> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let (items, next) = page(after.as_ref());
+        found.extend(items);
+        match next {
+            Some(next) => after = Some(next),
+            None => return found,
+        }
+    }
+}
+
+fn letter(number: Number, n: u64) -> LetterRecord {
+    LetterRecord {
+        number,
+        partition: Partition(0),
+        at: time(n),
+        from: name("c"),
+        to: None,
+        place: LetterPlace { conversation: None, path: ThreadPath::new(Vec::new()) },
+        payload: Some(("{urn:t}a".parse().expect("a name"), "<a xmlns=\"urn:t\"/>".into())),
+        reason: Fault::new(FaultCode::Route, format!("no {n}")),
+    }
+}
+
+fn act(n: u64) -> Op {
+    Op::Acted(ActRecord { by: name("boss"), act: "pause".into(), of: n.to_string().into(), error: None, opened: None })
+}
+
+fn mail_id(n: u64) -> MessageId {
+    MessageId::from_uuid(Uuid::from_u128(1000 + u128::from(n)))
+}
+
+fn mail(seq: u64) -> MailRecord {
+    MailRecord {
+        seq,
+        mailbox: name("agent"),
+        id: mail_id(seq),
+        thread: ThreadId::from_uuid(Uuid::from_u128(2000 + u128::from(seq))),
+        from: name("c"),
+        in_reply_to: None,
+        payload: "{urn:t}a".parse().expect("a name"),
+        envelope: "<message/>".into(),
+        at: time(seq),
+    }
 }
 
 fn roots(recovered: &Recovered) -> Vec<Partition> {

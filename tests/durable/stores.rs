@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use systole::journal::{
-    AppendError, Batch, FailingJournal, Journal, JournalError, JournalErrorKind, JournalOptions, Logs, MemoryJournal,
-    Recovered, SqliteJournal, Step,
+    AppendError, Batch, FailingJournal, Journal, JournalError, JournalErrorKind, JournalOptions, Journaled, Logs,
+    MemoryJournal, Recovered, SqliteJournal, Step,
 };
-use systole::testing::{Failure, Interrupted, Kit, RemoteServer, check_journal};
+use systole::testing::{Failure, Interrupted, Kit, RemoteServer, check_journal, check_store};
 use systole::vocab::{Partition, Partitions, Time};
 use systole_core::core::{CoreId, EventKind};
 use systole_core::journal::{BudgetRecord, Op};
@@ -189,6 +189,12 @@ async fn partitions_move_between_the_threads_of_an_organism_that_writes_to_a_fil
     drop(organism);
     let left = SqliteJournal::open(&file.0, &JournalOptions::new([1; 32])).unwrap().recover().unwrap();
     assert!(left.threads.is_empty() && !left.crashed, "{left:?}");
+}
+
+#[test]
+fn a_store_in_a_file_passes_the_suite_of_stores() {
+    let file = File::new("suite");
+    check_store(|| Journaled::new(&file.0));
 }
 
 #[test]

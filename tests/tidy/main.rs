@@ -241,12 +241,14 @@ const OPTIONS: [&str; 12] = [
 ];
 
 /// Types that stay exhaustive, and why.
-const EXHAUSTIVE: [(&str, &str); 21] = [
+const EXHAUSTIVE: [(&str, &str); 23] = [
     ("Fault", "listeners and stores make it; its fields are those of `schemas/meta.xsd`"),
     ("BrokenRule", "as Fault"),
     ("BlueprintProblem", "the reader of `organism.yaml` gives each a place and an advice"),
     ("Spending", "the program makes it of what the journal has"),
     ("HistoryRecord", "`systole thread show` prints each"),
+    ("LetterPosition", "an act goes to the pump or to a mailbox"),
+    ("KeptLetter", "as LetterPosition"),
     ("JobError", "the gateway gives each a status"),
     ("ListenerKind", "a program that runs an `organism.yaml` starts each kind"),
     ("WorkerStart", "as ListenerKind"),
