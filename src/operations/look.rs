@@ -424,7 +424,7 @@ fn letter_record(letter: &DeadLetter) -> LetterRecord {
         path: Some(letter.path.to_string()),
         payload: letter.payload.as_ref().map(|payload| payload.root().to_string()),
         fault: letter.reason.code.to_string(),
-        reason: letter.reason.message.to_string(),
+        reason: letter.reason.to_string(),
         redrives: false,
         text: letter.payload.as_ref().map(|payload| text_of(payload.bytes())),
     }
@@ -434,7 +434,7 @@ fn letter_record(letter: &DeadLetter) -> LetterRecord {
 pub(super) fn takes(filter: &LetterFilter, letter: &DeadLetter) -> bool {
     let payload = letter.payload.as_ref();
     let has = |text: &Arc<str>| {
-        letter.reason.message.contains(&**text) || payload.is_some_and(|payload| payload.as_str().contains(&**text))
+        letter.reason.to_string().contains(&**text) || payload.is_some_and(|payload| payload.as_str().contains(&**text))
     };
     filter.from.as_ref().is_none_or(|from| *from == letter.from)
         && filter.listener.as_ref().is_none_or(|to| letter.to.as_ref() == Some(to))

@@ -202,7 +202,7 @@ fn letter_record(kept: &KeptLetter) -> LetterRecord {
             path: Some(letter.place.path.to_string()),
             payload: letter.payload.as_ref().map(|(name, _)| name.to_string()),
             fault: letter.reason.code.to_string(),
-            reason: letter.reason.message.to_string(),
+            reason: letter.reason.to_string(),
             redrives: *redrives,
             text: letter.payload.as_ref().map(|(_, payload)| text_of(payload)),
         },

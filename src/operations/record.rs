@@ -151,7 +151,7 @@ pub struct LetterRecord {
     pub payload: Option<String>,
     /// The code of the fault that is the reason; `failed` in a mailbox.
     pub fault: String,
-    /// The message of that fault, or the last error that the listener reported.
+    /// That fault, with its code, its message and the broken rule; in a mailbox the last error that the listener reported.
     pub reason: String,
     /// True if the next start of the organism redrives it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -237,7 +237,10 @@ fn show(journal: &dyn Store, id: &str) -> Result<ExitCode, Failure> {
     if let Some(conversation) = &letter.conversation {
         page.line(format_args!("conversation {conversation}"))?;
     }
-    page.line(format_args!("{}: {}", letter.fault, letter.reason))?;
+    match letter.mailbox {
+        true => page.line(format_args!("{}: {}", letter.fault, letter.reason))?,
+        false => page.line(&letter.reason)?,
+    }
     if letter.redrives {
         page.line("redriven at the next start")?;
     }
