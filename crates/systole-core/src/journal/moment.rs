@@ -127,7 +127,8 @@ impl<'a> Renewal<'a> {
             }
             ops.push(Op::Put(message));
         }
-        for note in notes {
+        // A message of the new conversation has not begun, so none of them stands before those that have.
+        for note in notes.into_iter().filter(|note| note.index != NoteRecord::BEGAN) {
             ops.push(Op::Note(self.note(note)?));
         }
         for entry in remembered {

@@ -53,6 +53,8 @@ pub(super) struct Turns {
 struct Gathering {
     /// Cores that have not taken up all that is theirs.
     missing: u16,
+    /// States whether this core has reported that it is done. What an operator opens again is no part of its start.
+    has_reported: bool,
     wants: Vec<Want>,
 }
 
@@ -72,7 +74,7 @@ impl Turns {
         Self {
             run_queue: RunQueue::default(),
             slots: setup.blueprint.listeners().map(|(_, contract)| Slots::new(contract.concurrency)).collect(),
-            gathering: gathers.then(|| Gathering { missing: setup.cores, wants: Vec::new() }),
+            gathering: gathers.then(|| Gathering { missing: setup.cores, has_reported: false, wants: Vec::new() }),
             precedence: Precedence::Later,
             is_of_run_queue: false,
         }
@@ -758,10 +760,11 @@ impl Core {
         }
     }
 
-    /// Reports to the other cores that this one has recovered.
+    /// Reports to the other cores that this one has recovered, once.
     pub(super) fn all_recovered(&mut self) {
         self.turns.precedence = Precedence::Later;
-        if self.turns.gathering.is_none() {
+        let Some(gathering) = &mut self.turns.gathering else { return };
+        if std::mem::replace(&mut gathering.has_reported, true) {
             return;
         }
         let own = self.setup.core;

@@ -72,6 +72,11 @@ fn an_operator_opens_no_conversation_in_a_core_that_has_given_its_partitions_up(
     Simulation::new(5226, false).play();
 }
 
+#[test]
+fn a_retry_while_cores_recover_stands_behind_the_handlers_that_had_begun() {
+    Simulation::new(21511, false).play();
+}
+
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
