@@ -119,6 +119,8 @@ fn tail(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use systole_core::vocab::{MessageId, Time};
     use uuid::Uuid;
 

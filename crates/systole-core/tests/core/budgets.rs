@@ -289,7 +289,14 @@ impl World {
 
     fn use_tokens(&mut self, invocation: Invocation, index: u32, input: u64, cost: u64) {
         let usage = Usage { input, cost: Millionths(cost), ..Usage::default() };
-        let answer = ModelAnswer { backend: "b".into(), model: "m".into(), usage, text: "t".into(), fault: None };
+        let answer = ModelAnswer {
+            backend: "b".into(),
+            model: "m".into(),
+            usage,
+            took: Duration::ZERO,
+            text: "t".into(),
+            fault: None,
+        };
         let (name, value) = ("model".into(), "1".into());
         self.handle(
             invocation.shard,

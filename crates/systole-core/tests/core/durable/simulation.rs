@@ -575,6 +575,7 @@ impl Simulation {
                         backend: "b".into(),
                         model: "m".into(),
                         usage,
+                        took: Duration::ZERO,
                         text: "t".into(),
                         fault: None,
                     })
