@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// what its Cargo.toml names. Inside of a module `circles` looks for them.
 const MODULES: [(&str, &[&str]); 4] = [
     ("crates/systole-xml/src", &["vocab", "ladder", "schema"]),
-    ("crates/systole-core/src", &["vocab", "protocol", "journal", "inbox", "core", "mailbox"]),
+    ("crates/systole-core/src", &["vocab", "protocol", "journal", "inbox", "core", "mailbox", "question"]),
     ("crates/systole-store/src", &["entered", "clock", "entropy", "principal", "token", "sqlite", "journal"]),
     (
         "src",

@@ -5,7 +5,8 @@
 //! - [`journal`]: the durable state of an organism, which survives its process;
 //! - [`core`]: the deterministic state machine that owns threads and mailboxes;
 //! - [`inbox`]: tasks that clients and listeners submit to a job, and the rules of their transitions;
-//! - [`mailbox`]: messages that wait for remote listeners, and how they are delivered and answered.
+//! - [`mailbox`]: messages that wait for remote listeners, and how they are delivered and answered;
+//! - [`question`]: questions to people, and who may answer them.
 //!
 //! `systole` is the runtime around them; time and randomness come in from there.
 
@@ -14,4 +15,5 @@ pub mod inbox;
 pub mod journal;
 pub mod mailbox;
 pub mod protocol;
+pub mod question;
 pub mod vocab;
