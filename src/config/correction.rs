@@ -37,6 +37,9 @@ pub(super) enum Shape {
     Listener,
     Model,
     Remote,
+    Human,
+    Announce,
+    Teams,
     Job,
     Jobs,
 }
@@ -67,6 +70,9 @@ impl Shape {
             Self::Listener => "{ name: greeter, command: [./greeter] }",
             Self::Model => "{ instructions: planner.md }",
             Self::Remote => "{ mode: poll }",
+            Self::Human => "{ people: [ada, operator] }",
+            Self::Announce => "{ command: [./announce] }",
+            Self::Teams => "{ team-a: [ada, bob] }",
             Self::Job => "{ owner: cli }",
             Self::Jobs => "{ absent: keep }",
         }

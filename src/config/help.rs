@@ -80,6 +80,9 @@ impl Mistake {
             }
             Self::TwoKinds => "remove all but one".into(),
             Self::FalseKind { .. } => "remove it, or write true".into(),
+            Self::NoPeople => "name people, teams, or operator for who runs the organism: people: [ada, operator]".into(),
+            Self::PersonTaken { .. } => "give the person another name; in a list of people, operator is who runs the organism".into(),
+            Self::PeopleNotDurable => "add durability: process, or add operator to the people".into(),
             Self::EmptyCommand => "write the program and its arguments: command: [python3, listener.py]".into(),
             Self::NoProgram { program, beside: true, .. } => format!("write ./{program} for the file beside this one"),
             Self::NotExecutable { program } => format!("let it be run: chmod +x {program}, beside this file"),

@@ -385,6 +385,23 @@ impl<T: JsonSchema> JsonSchema for NonEmpty<T> {
     }
 }
 
+/// `true`, or a value that says more.
+pub(super) struct OrTrue<T>(PhantomData<T>);
+
+impl<T: JsonSchema> JsonSchema for OrTrue<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("true or {}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [generator.subschema_for::<Always>(), generator.subschema_for::<T>()] })
+    }
+}
+
 /// One word of some.
 pub(super) struct OneOf<T>(PhantomData<T>);
 

@@ -1,14 +1,20 @@
 //! The way from a configuration to a running organism.
 
+#[cfg(feature = "gateway")]
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Config, ListenerKind};
+use super::{Config, HumanSpec, ListenerKind};
+#[cfg(feature = "gateway")]
+use crate::gateway::announce::{AnnounceError, Announcer};
 #[cfg(feature = "gateway")]
 use crate::gateway::{Gateway, GatewayError, OperatorSocket, RemoteListener, Serving};
 use crate::listeners::command::CommandListener;
 use crate::listeners::echo::EchoListener;
-use crate::listeners::human::{Console, HumanListener};
+#[cfg(feature = "gateway")]
+use crate::listeners::human::Announce;
+use crate::listeners::human::{Console, HumanListener, People};
 use crate::listeners::worker::{WorkerListener, WorkerStart};
 #[cfg(feature = "gateway")]
 use crate::model::{Llm, LlmError, ModelListener};
@@ -17,6 +23,7 @@ use crate::runtime::{Organism, OrganismBuilder, StartError};
 use crate::settings::{LlmSettings, ModelSettings};
 #[cfg(feature = "otel")]
 use crate::telemetry::{Exporting, TelemetryError, Traces};
+use systole_core::protocol::boot_qname;
 use systole_core::vocab::Name;
 
 /// An organism of an `organism.yaml`, before its start.
@@ -25,6 +32,8 @@ pub struct ConfiguredBuilder {
     pub organism: OrganismBuilder,
     #[cfg(feature = "gateway")]
     journal: Option<std::path::PathBuf>,
+    #[cfg(feature = "gateway")]
+    announcements: BTreeMap<Name, Announce>,
     #[cfg(feature = "gateway")]
     gateway: Option<Gateway>,
 }
@@ -35,6 +44,9 @@ pub struct ConfiguredOrganism {
     #[cfg(feature = "gateway")]
     #[expect(dead_code, reason = "it serves as long as it is there")]
     operators: Option<OperatorSocket>,
+    #[cfg(feature = "gateway")]
+    #[expect(dead_code, reason = "it announces as long as it is there")]
+    announcer: Option<Announcer>,
     /// The organism.
     pub organism: Arc<Organism>,
     #[cfg(feature = "gateway")]
@@ -60,6 +72,10 @@ pub enum LaunchError {
     #[cfg(feature = "gateway")]
     #[error("{}{}", .0, remedy(.0))]
     Gateway(#[from] GatewayError),
+    /// Questions to people can't be announced.
+    #[cfg(feature = "gateway")]
+    #[error(transparent)]
+    Announce(#[from] AnnounceError),
     /// The backends of models can't be set up.
     #[cfg(feature = "gateway")]
     #[error(transparent)]
@@ -71,7 +87,9 @@ pub enum LaunchError {
         listener: Name,
     },
     /// A listener is a person, and there is no console.
-    #[error("'{listener}' is a person (human: true), and needs a console: hand one over")]
+    #[error(
+        "'{listener}' is a person (human: true), and needs a console: hand one over, or name people who answer elsewhere"
+    )]
     NoConsole {
         /// The listener.
         listener: Name,
@@ -133,6 +151,12 @@ impl Config {
         if let Some(journal) = self.journal {
             builder = builder.store(Arc::new(journal));
         }
+        #[cfg(feature = "gateway")]
+        let mut announcements = BTreeMap::new();
+        let people = console.map_or_else(People::new, |console| console.people().clone());
+        if self.kinds.iter().any(|kind| matches!(kind, ListenerKind::Human(_))) {
+            builder = builder.people(&people);
+        }
         for (_, client) in blueprint.clients() {
             builder = builder.raw_client(client.clone());
         }
@@ -151,9 +175,23 @@ impl Config {
                         WorkerStart::Eager => builder.raw_listener_at_start(contract, worker),
                     }
                 }
-                ListenerKind::Human => {
-                    let Some(console) = console else { return Err(LaunchError::NoConsole { listener: contract.name }) };
-                    let human = HumanListener::new(console.clone());
+                ListenerKind::Human(HumanSpec { to, announce }) => {
+                    // Others than operators leave the terminal alone.
+                    let is_there = to.operators || contract.accepts.contains(&boot_qname());
+                    let human = match console.filter(|_| is_there) {
+                        Some(console) => HumanListener::new(console.clone()),
+                        None if to.people.is_empty() => {
+                            return Err(LaunchError::NoConsole { listener: contract.name });
+                        }
+                        None => HumanListener::elsewhere(&people),
+                    };
+                    people.address(contract.name.clone(), to);
+                    #[cfg(feature = "gateway")]
+                    announcements.extend(announce.map(|announce| (contract.name.clone(), announce)));
+                    #[cfg(not(feature = "gateway"))]
+                    if announce.is_some() {
+                        return Err(LaunchError::NotBuilt);
+                    }
                     builder.raw_listener(contract, move || human.clone())
                 }
                 ListenerKind::Echo => builder.raw_listener(contract, EchoListener::default),
@@ -184,6 +222,8 @@ impl Config {
             organism: builder,
             #[cfg(feature = "gateway")]
             journal: operated,
+            #[cfg(feature = "gateway")]
+            announcements,
             #[cfg(feature = "gateway")]
             gateway,
         })
@@ -240,6 +280,8 @@ impl ConfiguredBuilder {
                 let socket = OperatorSocket::serve(&journal, &organism);
                 socket.inspect_err(|error| tracing::warn!(%error, "no socket for operators")).ok()
             }),
+            #[cfg(feature = "gateway")]
+            announcer: Announcer::start(&organism, self.announcements)?,
             #[cfg(feature = "gateway")]
             gateway: self.gateway.map(|gateway| gateway.serve(&organism, local)).transpose()?,
             #[cfg(feature = "otel")]

@@ -9,7 +9,8 @@ use super::budget::{self, BudgetKeys};
 use super::correction::Items;
 use super::document::Node;
 use super::gateway;
-use super::keys::{Always, Call, Count, Flag, List, Named, OneOf, Payload, Text, Texts, Time, Word, mapping};
+use super::human::{self, Human, HumanKeys};
+use super::keys::{Always, Call, Count, Flag, List, Named, OneOf, OrTrue, Payload, Text, Texts, Time, Word, mapping};
 use super::llm::{self, Model, ModelKeys};
 use super::mistake::Mistake;
 use super::reader::{At, Reader};
@@ -50,7 +51,7 @@ pub(super) enum Written {
     Command(Program),
     Worker { program: Program, processes: u32, heartbeat: Duration, start: WorkerStart },
     Model(Model),
-    Human,
+    Human(Human),
     Echo,
     Remote(Mode),
     Tasks { tasks: TasksSpec, owner: Option<At<Name>>, place: Span },
@@ -80,8 +81,8 @@ mapping! {
         worker: Texts;
         /// Language model that speaks for the listener (docs/model.md).
         model: ModelKeys<'static>;
-        /// Person at the terminal (docs/people.md).
-        human: Always;
+        /// People (docs/people.md); true: those who run the organism, at its terminal or by systole inbox.
+        human: OrTrue<HumanKeys<'static>>;
         /// Echo: the listener replies with the payload that it gets.
         echo: Always;
         /// Agent elsewhere (docs/remote.md).
@@ -225,7 +226,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
             contract.speaks_at_end = true;
         }
         Some(Written::Model(_)) => llm::defaults(&mut contract),
-        Some(Written::Human) => {
+        Some(Written::Human(_)) => {
             contract.timeout = None;
             contract.on_restart = OnRestart::AskAgain;
             contract.outlives = true;
@@ -287,7 +288,7 @@ fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, listener: Span) -> Option<
             program.map(|program| Written::Worker { program, processes, heartbeat, start: start.unwrap_or_default() })
         }
         [_, _, Some(model), ..] => llm::model(reader, model).map(Written::Model),
-        [_, _, _, Some(human), ..] => marked(reader, "human", human).then_some(Written::Human),
+        [_, _, _, Some(human), ..] => human::read(reader, human).map(Written::Human),
         [_, _, _, _, Some(echo), ..] => marked(reader, "echo", echo).then_some(Written::Echo),
         [.., Some(remote), _, _] => remote::read(reader, remote).map(Written::Remote),
         [.., job, _] => {
@@ -297,7 +298,7 @@ fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, listener: Span) -> Option<
     };
     let keys = [keys.env.place(), keys.processes.place(), keys.heartbeat.place(), keys.start.place()];
     let (kind, keys) = match written.as_ref()? {
-        Written::Human => ("human", &keys[..]),
+        Written::Human(_) => ("human", &keys[..]),
         Written::Remote(_) => ("remote", &keys[..]),
         Written::Tasks { .. } => ("a job", &keys[..]),
         Written::Echo => ("an echo", &keys[..]),
@@ -311,7 +312,7 @@ fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, listener: Span) -> Option<
     written
 }
 
-fn program(reader: &mut Reader, command: &Node, env: Option<&Node>) -> Option<Program> {
+pub(super) fn program(reader: &mut Reader, command: &Node, env: Option<&Node>) -> Option<Program> {
     let words = reader.command(command)?.iter().filter_map(|word| text(reader, word)).collect::<Vec<_>>();
     if words.first().is_none_or(|program| program.value.is_empty()) {
         reader.report(Mistake::EmptyCommand, command.span);
@@ -321,7 +322,7 @@ fn program(reader: &mut Reader, command: &Node, env: Option<&Node>) -> Option<Pr
     Some(Program { words, env })
 }
 
-/// Reads `human:` or `echo:`, which must be true.
+/// Reads `echo:`, which must be true.
 fn marked(reader: &mut Reader, key: &'static str, node: &Node) -> bool {
     match reader.flag(node) {
         Some(true) => true,

@@ -245,6 +245,18 @@ pub enum Mistake {
         /// The key.
         key: &'static str,
     },
+    /// An empty list of people.
+    #[error("nobody may answer")]
+    NoPeople,
+    /// A person with the name of a client or a listener, or of operators.
+    #[error("'{name}' is the name of another party, and can't be that of a person, too")]
+    PersonTaken {
+        /// The name.
+        name: Name,
+    },
+    /// Questions that operators can't answer, in an organism without the entrances of people.
+    #[error("no person can answer: without a journal the terminal alone asks, as operator")]
+    PeopleNotDurable,
     /// A command without a program.
     #[error("the command is empty")]
     EmptyCommand,

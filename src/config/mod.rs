@@ -27,6 +27,7 @@ mod document;
 mod finding;
 mod gateway;
 mod help;
+mod human;
 mod keys;
 mod launch;
 mod limits;
@@ -55,6 +56,7 @@ use std::time::Duration;
 
 pub use advice::Advice;
 pub use finding::ConfigFinding;
+pub use human::HumanSpec;
 pub use launch::{ConfiguredBuilder, ConfiguredOrganism, LaunchError};
 pub use mistake::Mistake;
 pub use place::journal as check_journal;
@@ -125,8 +127,8 @@ pub enum ListenerKind {
     Worker(WorkerSpec),
     /// A model speaks for it.
     Model(ModelSettings),
-    /// A person at the terminal.
-    Human,
+    /// People, and those who may answer.
+    Human(HumanSpec),
     /// An echo: it replies with the payload that it gets.
     Echo,
     /// An agent elsewhere, which gets its messages over HTTP.
@@ -281,6 +283,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     check::owners(reader, &organism);
     check::registries(reader, &organism);
     check::durable(reader, &organism);
+    human::check(reader, &organism);
     check::speakers(reader, &organism);
     let mailboxes = check::mailboxes(reader, &organism);
     check::signed(reader, &organism);
@@ -291,7 +294,8 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
         Journaled::new(file).durability(keep.durability).retention(keep.retention)
     });
     let prefixes = std::mem::take(&mut reader.prefixes);
-    let kinds = organism.listeners.into_iter().map(|listener| kind(listener.kind, directory)).collect();
+    let kinds =
+        organism.listeners.into_iter().map(|listener| kind(listener.kind, &organism.teams, directory)).collect();
     let gateway = organism.gateway.map(|gateway| GatewaySettings { mailboxes, ..gateway.value });
     let mut catalog = catalog.unwrap_or_default();
     blueprint.listeners().for_each(|(_, contract)| contract.let_instructions(&mut catalog));
@@ -300,14 +304,14 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     Config { blueprint, catalog, kinds, journal, gateway, drain, llm, warnings: Vec::new(), prefixes }
 }
 
-fn kind(written: Written, directory: &Path) -> ListenerKind {
+fn kind(written: Written, teams: &human::Teams, directory: &Path) -> ListenerKind {
     match written {
         Written::Command(program) => ListenerKind::Command(command(program, directory)),
         Written::Worker { program, processes, heartbeat, start } => {
             ListenerKind::Worker(WorkerSpec { command: command(program, directory), processes, heartbeat, start })
         }
         Written::Model(model) => ListenerKind::Model(model.settings()),
-        Written::Human => ListenerKind::Human,
+        Written::Human(human) => ListenerKind::Human(human.spec(teams, |program| command(program, directory))),
         Written::Echo => ListenerKind::Echo,
         Written::Remote(mode) => ListenerKind::Remote(mode),
         Written::Tasks { tasks, .. } => ListenerKind::Tasks(tasks),

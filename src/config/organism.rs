@@ -9,6 +9,7 @@ use super::budget::{self, BudgetKeys};
 use super::correction::{Items, Shape};
 use super::document::Node;
 use super::gateway::{self, GatewayKeys};
+use super::human::{self, Teams, TeamsKey};
 use super::keys::{Call, Flag, List, Named, Namespaces, NonEmpty, OneOf, Size, Text, Time, Word, mapping};
 use super::limits::{self, LimitKeys};
 use super::listener::{self, Listener, ListenerKeys};
@@ -33,6 +34,7 @@ pub(super) struct Organism {
     pub(super) llm: Option<Llm>,
     pub(super) clients: Vec<Speaker>,
     pub(super) listeners: Vec<Listener>,
+    pub(super) teams: Teams,
     /// True if each listener could be read: else no missing listener is reported.
     pub(super) complete: bool,
 }
@@ -86,6 +88,8 @@ mapping! {
         llm: LlmKeys<'static>;
         /// Clients, which send messages from outside.
         clients: List<ClientKeys<'static>>;
+        /// Names for several people in lists of people (docs/people.md).
+        teams: TeamsKey;
         /// Listeners, which accept messages.
         listeners: NonEmpty<ListenerKeys<'static>>, of "the file";
     }
@@ -175,6 +179,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let entries = Items::Maps { shape: Shape::Client, lead: "name" };
     let clients = keys.clients.node.and_then(|node| reader.items(node, entries)).unwrap_or_default();
     let mut clients: Vec<_> = clients.iter().filter_map(|node| speaker(reader, node)).collect();
+    let teams = keys.teams.node.map(|node| human::teams(reader, node)).unwrap_or_default();
     let node = keys.listeners.node;
     let entries = node.and_then(|node| reader.items(node, Items::Maps { shape: Shape::Listener, lead: "name" }));
     if let (Some([]), Some(node)) = (entries, node) {
@@ -200,6 +205,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
         llm,
         clients,
         listeners,
+        teams,
         complete,
     })
 }

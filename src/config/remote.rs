@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::document::Node;
+use super::human::AnnounceKeys;
 use super::keys::{Flag, OneOf, Text, Texts, Word, mapping};
 use super::mistake::Mistake;
 use super::molecule;
@@ -78,6 +79,15 @@ fn push(reader: &mut Reader, keys: &RemoteKeys<'_>) -> Option<Push> {
     }
     let url = if is_reported { None } else { Some(url(reader, node, allow_private)?) };
     Some(Push { url, allowed, format, secret, allow_private })
+}
+
+/// Reads a webhook that a person's questions are announced to.
+pub(super) fn webhook(reader: &mut Reader, keys: &AnnounceKeys<'_>) -> Option<Push> {
+    let allow_private = keys.allow_private.read(reader).unwrap_or_default();
+    let secret = keys.secret.node.and_then(|node| secret(reader, node));
+    let node = keys.own.require(reader, keys.url.node, "url", "an announcement without a command")?;
+    let url = url(reader, node, allow_private)?;
+    Some(Push { url: Some(url), secret, allow_private, ..Push::default() })
 }
 
 fn url(reader: &mut Reader, node: &Node, allow_private: bool) -> Option<String> {

@@ -27,9 +27,14 @@ mod tests {
 
     /// The mappings of a schema whose keys are known.
     fn mappings<'s>(schema: &'s Value, found: &mut Vec<&'s Map<String, Value>>) {
-        let Value::Object(map) = schema else { return };
-        found.extend(map.get("properties").and_then(Value::as_object));
-        map.values().for_each(|inner| mappings(inner, found));
+        match schema {
+            Value::Object(map) => {
+                found.extend(map.get("properties").and_then(Value::as_object));
+                map.values().for_each(|inner| mappings(inner, found));
+            }
+            Value::Array(forms) => forms.iter().for_each(|inner| mappings(inner, found)),
+            _ => {}
+        }
     }
 
     #[test]

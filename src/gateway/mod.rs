@@ -12,6 +12,7 @@
 //!
 //! `docs/gateway.md` has the calls.
 
+pub(crate) mod announce;
 mod cursor;
 pub mod facade;
 mod http;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use systole_core::inbox::{InboxError, InboxProblem, JobError};
 use systole_core::mailbox::Refused;
-use systole_core::vocab::{Fault, FaultCode};
+use systole_core::vocab::{BrokenRule, Fault, FaultCode};
 
 use super::notices::DelegateFailure;
 use super::service::{ActError, Ending};
@@ -278,11 +278,25 @@ impl Problem {
 
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
-        let mut problem = match fault.code {
-            FaultCode::Route => Self::new(StatusCode::NOT_FOUND, "route", "No receiver", &*fault.message),
-            other => Self::unprocessable(other.as_str(), &*fault.message),
-        };
-        let Some(rule) = fault.rule else { return problem };
+        match fault.code {
+            FaultCode::Route => {
+                let problem = Self::new(StatusCode::NOT_FOUND, "route", "No receiver", &*fault.message);
+                problem.with_rule(fault.rule)
+            }
+            _ => Self::of_entry(fault),
+        }
+    }
+}
+
+impl Problem {
+    /// A wrong answer of a person, always with its rule.
+    pub(super) fn of_entry(fault: Fault) -> Self {
+        Self::unprocessable(fault.code.as_str(), &*fault.message).with_rule(fault.rule)
+    }
+
+    fn with_rule(self, rule: Option<Box<BrokenRule>>) -> Self {
+        let mut problem = self;
+        let Some(rule) = rule else { return problem };
         problem = problem.with("rule", rule.rule);
         if let Some(at) = rule.at {
             problem = problem.with("place", json!({ "line": at.line, "column": at.column }));

@@ -15,7 +15,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path as UrlPath, Request, State};
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
 use bytes::Bytes;
@@ -23,13 +23,15 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use systole_core::question::Answerer;
 use systole_core::vocab::Name;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::http::admin::{Look, asked, asked_client, perform};
-use super::http::parse_json;
+use super::http::questions::{Deed, act as perform_on_question, wanted};
+use super::http::{document, parse_json};
 use super::problem::Problem;
 use crate::operations::Act;
 use crate::runtime::Organism;
@@ -187,6 +189,9 @@ fn router(organism: Arc<Organism>) -> Router {
         .route("/v1/admin/mailboxes", get(|s, r| looks_at(s, Look::Mailboxes, r)))
         .route("/v1/admin/tasks", get(|s, r| looks_at(s, Look::Tasks, r)))
         .route("/v1/admin/listeners", get(|s, r| looks_at(s, Look::Listeners, r)))
+        .route("/v1/questions", get(questions))
+        .route("/v1/questions/{id}", get(question))
+        .route("/v1/questions/{id}/{act}", post(act_on_question))
         .route("/v1/admin/events", get(|s, r| looks_at(s, Look::Events, r)))
         .fallback(|| async { Problem::not_found("there is no such path: see docs/operate.md") })
         .with_state(organism)
@@ -214,10 +219,63 @@ async fn act(State(organism): State<Arc<Organism>>, request: Request) -> Result<
 }
 
 async fn ask(State(organism): State<Arc<Organism>>, request: Request) -> Result<Response, Problem> {
-    let client = asked_client(&request)?;
+    let (client, leave) = asked_client(&request)?;
     let most = organism.blueprint().limits.xml.message_bytes;
     let body = read(request.into_body(), most).await.map_err(|error| Problem::bad_request(error.to_string()))?;
-    asked(&organism.operations(operator()), &client, body).await
+    asked(&organism.operations(operator()), &client, body, leave).await
+}
+
+async fn questions(State(organism): State<Arc<Organism>>, request: Request) -> Result<Response, Problem> {
+    let (by, wanted) = (answerer(&request)?, wanted(&request, &[AS])?);
+    let page = organism.questions(by).list(&wanted).await?;
+    Ok(document(StatusCode::OK, &page))
+}
+
+async fn question(
+    State(organism): State<Arc<Organism>>,
+    UrlPath(id): UrlPath<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let by = answerer(&request)?;
+    drop(request);
+    let record = organism.questions(by).look(&id).await?;
+    Ok(document(StatusCode::OK, &record))
+}
+
+async fn act_on_question(
+    State(organism): State<Arc<Organism>>,
+    UrlPath((id, act)): UrlPath<(String, String)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let by = answerer(&request)?;
+    let most = organism.blueprint().limits.xml.message_bytes;
+    let entry = read(request.into_body(), most).await.map_err(|error| Problem::bad_request(error.to_string()))?;
+    let invalid = |error: serde_json::Error| Problem::bad_request(error.to_string());
+    let deed = match act.as_str() {
+        "claim" => Deed::Claim(parse_json(&entry).map_err(invalid)?),
+        "release" => Deed::Release,
+        "answer" => Deed::Answer(entry),
+        "preview" => Deed::Preview(entry),
+        "decline" => Deed::Decline(parse_json(&entry).map_err(invalid)?),
+        _ => return Err(Problem::not_found("there is no such act on a question")),
+    };
+    perform_on_question(&organism.questions(by), &id, deed).await
+}
+
+/// Parameter with the person for whom an operator acts.
+const AS: &str = "as";
+
+/// The party at the socket: an operator, or the person for whom one acts.
+fn answerer(request: &Request) -> Result<Answerer, Problem> {
+    let query = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(request.uri());
+    let query = query.map_err(|error| Problem::bad_request(error.body_text()))?;
+    match query.0.iter().find(|(key, _)| key == AS) {
+        None => Ok(Answerer { name: operator(), is_operator: true }),
+        Some((_, name)) => {
+            let name = Name::parse(name).map_err(|error| Problem::bad_request(error.to_string()))?;
+            Ok(Answerer { name, is_operator: false })
+        }
+    }
 }
 
 /// The name of an operator at the socket in the events of its acts.

@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use systole_core::core::{
-    DeadLetter, DeadLetterError, DeadLetterId, Egress, Event, EventKind, ListenerId, Operation, OperationError, Party,
+    DeadLetter, DeadLetterError, DeadLetterId, Egress, Event, EventKind, ListenerId, OpenThread, Operation,
+    OperationError, Party, ThreadState,
 };
 use systole_core::journal::{ActRecord, Number, Op};
 use systole_core::vocab::{MessageId, Name, Partition, ThreadId, ThreadPath};
@@ -19,8 +20,8 @@ use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::{Element, Validated, Validator};
 use tokio::sync::oneshot;
 
-use super::Operations;
 use super::look::{LookError, Wanted, takes};
+use super::{Answerer, Operations, QuestionRecord};
 use crate::journal::{KeptLetter, Retry};
 #[cfg(feature = "gateway")]
 use crate::runtime::MailboxAct;
@@ -30,6 +31,9 @@ use crate::runtime::{Ending, NoSuchClient, SendError};
 const PAGE: usize = 500;
 /// Most characters of what an act was about in its record.
 const OF: usize = 256;
+
+/// Interval of looks at a conversation with questions to people.
+const PEOPLE: Duration = Duration::from_millis(200);
 
 /// An act of an operator. As JSON: `{"act": "pause", "listener": "planner"}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -161,6 +165,8 @@ pub struct Asked {
     pub answer: Option<Egress>,
     /// True if the organism ended before the answer.
     pub ended: bool,
+    /// The questions to people that the answer depends on, if the wait ended for them. The conversation goes on.
+    pub people: Vec<QuestionRecord>,
 }
 
 /// The reason why an act had no effect.
@@ -297,7 +303,7 @@ impl Operations<'_> {
             }
             Act::Drain { within } => {
                 let organism = self.organism.blueprint().organism.to_string();
-                let begun = self.told(name, &organism, Ok(()), Recorded::Not);
+                let begun = self.told::<ActError>(name, &organism, Ok(()), Recorded::Not);
                 self.organism.drain_by(Duration::from_secs(u64::from(*within)));
                 only(organism, begun.await)
             }
@@ -310,17 +316,52 @@ impl Operations<'_> {
     /// # Errors
     /// [`ActError`] if there is no such client, or the message was not taken.
     ///
+    /// `leave`: the wait ends, too, once the answer depends on questions to people alone. The conversation goes on then, and
+    /// its answer comes to the client like any other.
+    ///
     /// # Cancel safety
     /// Dropping the future cancels the conversation.
-    pub async fn ask(&self, client: &str, envelope: Bytes) -> Result<Asked, ActError> {
+    pub async fn ask(&self, client: &str, envelope: Bytes, leave: bool) -> Result<Asked, ActError> {
         let client = self.organism.client(client)?;
         let mut conversation = client.converse();
         let sent = conversation.send_only_bytes(envelope).map_err(ActError::from);
         self.told("ask", &conversation.id().to_string(), sent, Recorded::Not).await?;
-        let answer = conversation.receive().await;
+        let id = conversation.id();
+        let (answer, people) = tokio::select! {
+            biased;
+            answer = conversation.receive() => (answer, Vec::new()),
+            people = self.people_of(id), if leave => (None, people),
+        };
+        let (answer, people) = match people.is_empty() {
+            true => (answer, people),
+            false => match conversation.hand_over().await {
+                Some(answer) => (Some(answer), Vec::new()),
+                None => (None, people),
+            },
+        };
         conversation.keep();
-        let ended = answer.is_none() && self.organism.ready() == Err(SendError::Closed);
-        Ok(Asked { conversation: conversation.id(), answer, ended })
+        let ended = answer.is_none() && people.is_empty() && self.organism.ready() == Err(SendError::Closed);
+        Ok(Asked { conversation: id, answer, ended, people })
+    }
+
+    /// Waits until questions to people are all that a conversation has left, and returns these.
+    async fn people_of(&self, root: ThreadId) -> Vec<QuestionRecord> {
+        let questions = self.organism.questions(Answerer { name: self.by.clone(), is_operator: true });
+        let mut changes = questions.changes();
+        loop {
+            changes.borrow_and_update();
+            let open = questions.of(root).await;
+            let threads = self.organism.shared.look(move |core| core.open_threads(root, 0, usize::MAX)).await;
+            let works = |thread: &OpenThread| {
+                let asks = open.iter().any(|question| question.thread == thread.id.to_string());
+                matches!(thread.state, ThreadState::Running | ThreadState::Queued) && !asks
+            };
+            if !open.is_empty() && !threads.iter().flatten().any(works) {
+                return open;
+            }
+            // Other work of the conversation ends without a change of its questions.
+            let _ = tokio::time::timeout(PEOPLE, changes.changed()).await;
+        }
     }
 
     /// Cancels a thread of a conversation: see [`Act::Cancel`].
@@ -610,13 +651,13 @@ impl Operations<'_> {
     }
 
     /// Tells of an act in the events and in the log, and returns its result, once the journal has the record of the act.
-    fn told(
+    pub(super) fn told<E: std::fmt::Display>(
         &self,
         act: &'static str,
         of: &str,
-        result: Result<(), ActError>,
+        result: Result<(), E>,
         recorded: Recorded,
-    ) -> impl Future<Output = Result<(), ActError>> + use<> {
+    ) -> impl Future<Output = Result<(), E>> + use<E> {
         let error: Option<Arc<str>> = result.as_ref().err().map(|error| error.to_string().into());
         tracing::info!(by = %self.by, act, of, error = error.as_deref(), "an operator acted");
         let kind = EventKind::Operated { by: self.by.clone(), act, of: of.into(), error: error.clone() };
@@ -639,7 +680,7 @@ impl Operations<'_> {
 
 /// States whether the step of an act has its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Recorded {
+pub(super) enum Recorded {
     /// It has, if the act had an effect.
     WithEffect,
     Not,

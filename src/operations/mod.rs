@@ -7,6 +7,7 @@
 mod act;
 mod look;
 mod past;
+mod question;
 mod record;
 
 pub use act::{Act, ActError, Asked, Letters, Outcome};
@@ -17,11 +18,15 @@ pub use record::{
     RestRecord, TaskRecord, ThreadRecord,
 };
 
+pub use question::{
+    AnswerRecord, CostRecord, QuestionError, QuestionPage, QuestionRecord, QuestionStateRecord, Questions,
+};
+pub use systole_core::question::{Answerer, QuestionRefusal, QuestionState};
 use systole_core::vocab::{Name, ThreadId};
 
 use crate::runtime::Organism;
 
-/// Acts and looks of one operator.
+/// Acts and looks of one operator. [`Questions`] has those on questions to people.
 #[derive(Debug, Clone)]
 pub struct Operations<'a> {
     organism: &'a Organism,

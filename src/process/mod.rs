@@ -108,6 +108,15 @@ impl About {
     }
 }
 
+/// Runs a program that announces a message; its output is dropped. The error says why it failed.
+#[cfg(feature = "gateway")]
+pub(crate) async fn announce(name: &Name, spec: &CommandSpec, about: &About, input: Bytes) -> Result<(), String> {
+    const OUTPUT: usize = 1 << 20;
+    let environment = variables(&spec.env, about, None);
+    let invocation = Invocation { spec, environment, input, inherited: None, max_output: OUTPUT, ends: None };
+    run::run(name, invocation, &mut String::new()).await.map(drop).map_err(|error| error.to_string())
+}
+
 /// A program that gave no output.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]

@@ -10,7 +10,7 @@ use crate::site::{Site, answer, ask, text};
 use crate::table::Row;
 
 /// The calls that are not dropped by `calls_that_read`, each with the test that drops it.
-const DROPPED: [(&str, &str); 43] = [
+const DROPPED: [(&str, &str); 48] = [
     ("delete /v1/jobs/{job}", "a_job_that_is_registered_and_one_that_is_removed"),
     ("delete /v1/mailboxes/{mailbox}/dead", "a_dead_letter_that_is_deleted"),
     ("delete /v1/sessions/{session}", "the_end_of_a_session_frees_what_it_had"),
@@ -36,6 +36,11 @@ const DROPPED: [(&str, &str); 43] = [
     ("post /v1/messages", "a_message_whose_sender_hangs_up_is_sent_once"),
     ("post /v1/messages/{id}/fail", "a_failure"),
     ("post /v1/messages/{id}/reply", "a_reply_whose_listener_hangs_up_reaches_its_caller_once"),
+    ("post /v1/questions/{id}/answer", "an_answer_whose_caller_hangs_up_counts_as_a_whole_or_not_at_all"),
+    ("post /v1/questions/{id}/claim", "an_act_whose_caller_hangs_up_happens_as_a_whole_or_not_at_all"),
+    ("post /v1/questions/{id}/decline", "an_act_whose_caller_hangs_up_happens_as_a_whole_or_not_at_all"),
+    ("post /v1/questions/{id}/preview", "an_act_whose_caller_hangs_up_happens_as_a_whole_or_not_at_all"),
+    ("post /v1/questions/{id}/release", "an_act_whose_caller_hangs_up_happens_as_a_whole_or_not_at_all"),
     ("post /v1/sessions/{session}/call", "a_call_of_a_session_leaves_each_note_with_the_session_or_with_nobody"),
     ("post /v1/sessions/{session}/confirm", "a_confirmation"),
     ("post /v1/sessions/{session}/heartbeat", "calls_that_show_nothing_can_be_dropped"),
@@ -81,7 +86,7 @@ fn calls_that_read() {
     for call in reads {
         let path = call.strip_prefix("get ").unwrap_or_else(|| panic!("no test that drops it is named: {call}"));
         let (who, id) = match path {
-            _ if path.starts_with("/v1/admin/") => ("boss", sent.as_str()),
+            _ if path.starts_with("/v1/admin/") || path.starts_with("/v1/questions") => ("boss", sent.as_str()),
             _ if path.starts_with("/v1/messages/") => ("ada", sent.as_str()),
             _ if path.starts_with("/v1/mailboxes/") || path.ends_with("/inbox.md") => ("worker", ""),
             _ if path.starts_with("/v1/") => ("ada", task.as_str()),
@@ -90,16 +95,22 @@ fn calls_that_read() {
         let parameters =
             [("{id}", id), ("{job}", "reviews"), ("{mailbox}", "worker"), ("{session}", "s"), ("{name}", "x")];
         let path = parameters.iter().fold(path.to_owned(), |path, (name, value)| path.replace(name, value));
-        // A façade has no plugins to download.
-        let statuses: &[u16] = if path.ends_with("/download") { &[404] } else { &[200] };
+        // A façade has no plugins to download, and this site asks no people.
+        let is_absent = path.ends_with("/download") || path.starts_with("/v1/questions/");
+        let statuses: &[u16] = if is_absent { &[404] } else { &[200] };
         Row::post(who, path, Value::Null, statuses).of(Method::GET).shows_nothing(&site);
     }
 }
 
 #[test]
 fn each_other_call_is_dropped_by_the_test_that_is_named() {
-    let sources =
-        [include_str!("cut.rs"), include_str!("table.rs"), include_str!("facade.rs"), include_str!("readers.rs")];
+    let sources = [
+        include_str!("cut.rs"),
+        include_str!("table.rs"),
+        include_str!("facade.rs"),
+        include_str!("readers.rs"),
+        include_str!("people.rs"),
+    ];
     let described = described(&Site::new());
     for (call, test) in DROPPED {
         assert!(described.contains(call), "no such call: {call}");

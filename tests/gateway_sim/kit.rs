@@ -24,6 +24,7 @@ use systole::gateway::{Gateway, PrincipalKind, RemoteListener};
 use systole::journal::{JournalOptions, Principals};
 use systole::ladder::Raw;
 use systole::listeners::echo::EchoListener;
+use systole::listeners::human::{HumanListener, People};
 use systole::runtime::{LocalBoxFuture, Organism, OrganismBuilder, RawListener, RunContext};
 use systole::testing::{Kit, World};
 use systole::vocab::{Name, Time};
@@ -182,6 +183,8 @@ impl Site {
             .schemas(config.payloads().cloned().collect::<Vec<_>>())
             .durable(journal.file.clone(), journal.durability)
             .retention(journal.retention);
+        let people = People::new();
+        builder = builder.people(&people);
         for (_, client) in blueprint.clients() {
             builder = builder.raw_client(client.clone());
         }
@@ -191,6 +194,11 @@ impl Site {
                 ListenerKind::Remote(_) => {
                     let remote = RemoteListener::new(gateway.mailboxes().clone());
                     builder.raw_listener(contract, move || remote.clone())
+                }
+                ListenerKind::Human(human) => {
+                    let listener = HumanListener::elsewhere(&people);
+                    people.address(contract.name.clone(), human.to.clone());
+                    builder.raw_listener(contract, move || listener.clone())
                 }
                 ListenerKind::Echo => builder.raw_listener(contract, EchoListener::default),
                 ListenerKind::Tasks(tasks) => tasks.install(builder, &contract),
@@ -285,7 +293,7 @@ impl Site {
         self.token_of(name, kind)
     }
 
-    fn token_of(&self, name: &str, kind: PrincipalKind) -> String {
+    pub(crate) fn token_of(&self, name: &str, kind: PrincipalKind) -> String {
         let now = self.with_kit(Kit::now);
         self.principals().admit(name.parse().unwrap(), kind, now).unwrap().reveal().to_owned()
     }

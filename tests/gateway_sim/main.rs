@@ -21,6 +21,7 @@ mod moved;
 mod notices;
 mod operate;
 mod path;
+mod people;
 mod promises;
 mod push;
 mod readers;

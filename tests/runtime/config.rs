@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use systole::config::{Config, ListenerKind, TasksOf, TasksSpec};
+use systole::config::{Config, HumanSpec, ListenerKind, TasksOf, TasksSpec};
 use systole::core::{Access, Contract, MetaFlags, Millionths, Routing, Scheduling, Silence};
 use systole::inbox::Absent;
 use systole::journal::Durability;
+use systole::listeners::human::Announce;
 use systole::listeners::worker::{WorkerSpec, WorkerStart};
 use systole::process::Variable;
 use systole::settings::{
@@ -113,7 +114,7 @@ fn budgets_are_those_of_the_organism_its_clients_and_its_listeners() {
 fn each_kind_of_listener_has_its_defaults() {
     let config = load("all-keys.yaml");
     let listeners: Vec<&Contract> = config.blueprint.listeners().map(|(_, listener)| listener).collect();
-    let [program, plain, stayer, _, thinker, plain_thinker, person, parrot, agent, reviews, jobs, pushed] =
+    let [program, plain, stayer, _, thinker, plain_thinker, person, _, _, parrot, agent, reviews, jobs, pushed] =
         listeners[..]
     else {
         panic!("{listeners:?}")
@@ -223,7 +224,9 @@ fn commands_run_beside_the_file() {
         ListenerKind::Worker(plain_stayer),
         ListenerKind::Model(thinker),
         ListenerKind::Model(plain_thinker),
-        ListenerKind::Human,
+        ListenerKind::Human(person),
+        ListenerKind::Human(people),
+        ListenerKind::Human(others),
         ListenerKind::Echo,
         ListenerKind::Remote(Mode::Stream),
         tasks @ ..,
@@ -232,6 +235,12 @@ fn commands_run_beside_the_file() {
     else {
         panic!("{:?}", config.kinds)
     };
+    let names = |human: &HumanSpec| human.to.people.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    assert_eq!((names(person), person.to.operators, &person.announce), (String::new(), true, &None));
+    assert_eq!((names(people), people.to.operators), ("bob eve zoe".to_owned(), true), "teams stand for their members");
+    assert!(matches!(&people.announce, Some(Announce::Command(program)) if program.env.len() == 1), "{people:?}");
+    assert_eq!((names(others), others.to.operators), ("zoe".to_owned(), false));
+    assert!(matches!(&others.announce, Some(Announce::Push(push)) if push.allow_private), "{others:?}");
     assert_eq!((stayer.processes, stayer.heartbeat), (39, Duration::from_secs(40)));
     assert_eq!(stayer.start, WorkerStart::Eager);
     assert_eq!((plain_stayer.processes, plain_stayer.heartbeat), (1, WorkerSpec::HEARTBEAT));

@@ -52,11 +52,22 @@ fn backends(page: &mut Page, config: &Config) -> Result<(), Failure> {
 /// Prints where people answer.
 fn people(page: &mut Page, config: &Config) -> Result<(), Failure> {
     let listeners = config.blueprint.listeners().zip(&config.kinds);
-    for ((_, contract), _) in listeners.filter(|(_, kind)| matches!(kind, ListenerKind::Human)) {
-        page.line(format_args!(
-            "# '{}' answers at the terminal, or the standard input, of systole run; a service has neither: there its questions wait",
-            contract.name
-        ))?;
+    for ((_, contract), kind) in listeners {
+        let ListenerKind::Human(human) = kind else { continue };
+        let to = &human.to;
+        let people: Vec<_> = to.people.iter().map(ToString::to_string).collect();
+        let operator = "at the terminal, or the standard input, of systole run, or by systole inbox";
+        match (people.is_empty(), to.operators) {
+            (true, _) => page.line(format_args!("# '{}' answers {operator}", contract.name))?,
+            (false, true) => {
+                page.line(format_args!(
+                    "# {} answer for '{}', or an operator {operator}",
+                    people.join(", "),
+                    contract.name
+                ))?;
+            }
+            (false, false) => page.line(format_args!("# {} answer for '{}'", people.join(", "), contract.name))?,
+        }
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ impl fmt::Display for EventLine<'_> {
                 let output = shorten(output, SHOWN);
                 write!(f, "refused what {by} wrote: {fault}: {output}")
             }
-            EventKind::Unattended { by } => write!(f, "a question to {by} waits without a keyboard"),
+            EventKind::Unattended { by } => write!(f, "a question to {by} waits for people elsewhere"),
             EventKind::LeftOut { messages, why } => {
                 write!(f, "left {messages} of its messages out of its context: {}", one_line(why))
             }

@@ -34,6 +34,12 @@ impl JournalArgs {
         Ok(journal)
     }
 
+    /// The organism.yaml that the journal is that of; `None` where the journal was named alone.
+    #[cfg(feature = "gateway")]
+    pub(super) fn organism_file(&self) -> Option<&Path> {
+        organism(self.journal.as_deref(), self.organism.as_deref())
+    }
+
     /// The blueprint of the organism; `None` where the journal was named, and the organism is unknown.
     pub(super) fn blueprint(&self) -> Result<Option<Blueprint>, Failure> {
         let organism = organism(self.journal.as_deref(), self.organism.as_deref());

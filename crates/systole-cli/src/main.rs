@@ -15,6 +15,8 @@ mod descriptor;
 mod event_line;
 mod failure;
 mod file;
+#[cfg(feature = "gateway")]
+mod inbox;
 mod init;
 mod journal;
 mod journal_args;
@@ -120,6 +122,9 @@ enum Command {
     /// End a running organism in order
     #[cfg(feature = "gateway")]
     Drain(operate::Drain),
+    /// Show the questions to people that wait, and answer them
+    #[cfg(feature = "gateway")]
+    Inbox(inbox::Inbox),
     /// Test the program of a worker
     #[command(subcommand)]
     Worker(worker::Action),
@@ -229,6 +234,8 @@ fn main() -> ExitCode {
         Command::LogLevel(args) => operate::log_level(&args),
         #[cfg(feature = "gateway")]
         Command::Drain(args) => operate::drain(&args),
+        #[cfg(feature = "gateway")]
+        Command::Inbox(args) => inbox::inbox(&args),
         Command::Worker(action) => worker::run(&action),
         #[cfg(feature = "gateway")]
         Command::Token(action) => token::run(&action),

@@ -171,7 +171,9 @@ pub(super) fn ask(
     message: Vec<u8>,
     within: Option<Duration>,
 ) -> Result<Value, Failure> {
-    let path = format!("/v1/admin/ask?client={client}");
+    // Who sets a time waits for people, too.
+    let people = if within.is_some() { "wait" } else { "leave" };
+    let path = format!("/v1/admin/ask?client={client}&people={people}");
     loop {
         match exchange(journal, Method::POST, &path, message.clone(), within)? {
             (200, answer) => return Ok(answer),
@@ -189,12 +191,12 @@ fn call(journal: &Journaled, method: Method, path: &str, body: Vec<u8>) -> Resul
     }
 }
 
-fn refused(answer: &Value) -> Failure {
+pub(super) fn refused(answer: &Value) -> Failure {
     Failure::no(answer["detail"].as_str().unwrap_or("it refused").to_owned())
 }
 
 /// Calls the organism; returns status and body of its answer.
-fn exchange(
+pub(super) fn exchange(
     journal: &Journaled,
     method: Method,
     path: &str,

@@ -51,6 +51,14 @@ pub(super) fn line(text: impl Display) -> io::Result<()> {
     page.finish()
 }
 
+/// Prints text for a person at the keyboard on standard output, at once; what is foreign in it was escaped before.
+#[cfg(feature = "gateway")]
+pub(super) fn converse(text: &str) {
+    let mut out = Patient(io::stdout());
+    // A reader that is gone is found by the next command.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
 /// Prints text that may have several lines on standard error.
 pub(super) fn note(text: impl Display) {
     say(format!("{}\n", Escaped::text(&text.to_string())));

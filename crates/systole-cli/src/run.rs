@@ -528,12 +528,14 @@ impl Session {
 
 /// Notes the questions to people that the end leaves open; returns whether there are any.
 fn note_questions(console: &Console, screen: &Screen, durable: bool) -> bool {
-    let open = console.open_questions();
+    let open = console.people().open_questions();
     if open.is_empty() {
         return false;
     }
     let fate = match durable {
-        true => "they wait in the journal for the next start at a terminal",
+        true => {
+            "they wait in the journal (`systole inbox` lists them) for a start at a terminal, or for people elsewhere"
+        }
         false => "they end with this run, since the organism has no journal (`durability`)",
     };
     screen.note(&format!("questions wait for a person: {}: {fate}", open.join(", ")));

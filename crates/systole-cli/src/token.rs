@@ -19,7 +19,7 @@ use super::print;
 pub(super) enum Action {
     /// Make a token and print it once; it replaces an older token of that name
     New {
-        /// A client or a remote listener of the organism, or any name for an admin
+        /// A client, a remote listener or a person of the organism, or any name for an admin
         name: Name,
         /// The kind of the principal; by default as the organism declares it
         #[arg(long)]
@@ -53,6 +53,7 @@ pub(super) struct Of {
 pub(super) enum Chosen {
     Client,
     Listener,
+    Person,
     Admin,
 }
 
@@ -61,6 +62,7 @@ impl From<Chosen> for PrincipalKind {
         match chosen {
             Chosen::Client => Self::Client,
             Chosen::Listener => Self::Listener,
+            Chosen::Person => Self::Person,
             Chosen::Admin => Self::Admin,
         }
     }
@@ -120,7 +122,13 @@ fn judge(config: &Config, name: &Name, wanted: Option<PrincipalKind>) -> Result<
             Some(ListenerKind::Remote(_)) => Some(PrincipalKind::Listener),
             _ => return Err(Failure::unusable(format!("'{name}' runs within the organism: it needs no token"))),
         },
-        None => None,
+        None => {
+            let humans = config.kinds.iter().filter_map(|kind| match kind {
+                ListenerKind::Human(human) => Some(&human.to.people),
+                _ => None,
+            });
+            humans.flatten().any(|person| person == name).then_some(PrincipalKind::Person)
+        }
     };
     match (is, wanted) {
         (Some(is), None) => Ok(is),
@@ -128,7 +136,7 @@ fn judge(config: &Config, name: &Name, wanted: Option<PrincipalKind>) -> Result<
         (None, Some(PrincipalKind::Admin)) => Ok(PrincipalKind::Admin),
         (Some(is), Some(_)) => Err(Failure::unusable(format!("'{name}' is a {} of the organism", is.as_str()))),
         (None, _) => Err(Failure::unusable(format!(
-            "the organism has neither a client nor a remote listener '{name}': declare it, or write --kind admin"
+            "the organism has neither a client nor a remote listener nor a person '{name}': declare it, or write --kind admin"
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! Principals: clients, remote listeners and admins that the gateway knows.
+//! Principals: clients, remote listeners, people and admins that the gateway knows.
 
 use systole_core::vocab::{Name, Time};
 
@@ -20,6 +20,8 @@ pub enum PrincipalKind {
     Client,
     /// Handles the mailbox of its name.
     Listener,
+    /// Answers the questions that are addressed to it.
+    Person,
     /// Operates every mailbox.
     Admin,
 }
@@ -43,13 +45,14 @@ impl Principal {
 
 impl PrincipalKind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Client, Self::Listener, Self::Admin];
+    pub const ALL: [Self; 4] = [Self::Client, Self::Listener, Self::Person, Self::Admin];
 
     /// Returns the name of the kind.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",
             Self::Listener => "listener",
+            Self::Person => "person",
             Self::Admin => "admin",
         }
     }

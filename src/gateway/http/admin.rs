@@ -21,7 +21,7 @@ use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 use crate::operations::{
     Act, ActError, ActRecord, Asked, ConversationRecord, LetterRecord, ListenerRecord, LookError, MailboxRecord,
-    MessageRecord, Operations, Outcome, Page, TaskRecord, ThreadRecord, Wanted,
+    MessageRecord, Operations, Outcome, Page, QuestionRecord, TaskRecord, ThreadRecord, Wanted,
 };
 use crate::runtime::{Events, Observed, Organism};
 
@@ -38,6 +38,10 @@ pub(super) fn calls() -> [Call; 13] {
         Call::post("/v1/admin/ask", ask)
             .about("admin", "Send a message as a client, and wait for the answer. Hanging up cancels the conversation.")
             .query::<String>("client", "The client.")
+            .query::<PeopleWait>(
+                "people",
+                "Whether to wait for people, which is the default, or to leave their questions to them.",
+            )
             .takes_xml("One envelope, or one payload that the client may call; dirty or not.")
             .answers::<Answered>(StatusCode::OK, "The answer.")
             .refuses(&[403, 404]),
@@ -189,6 +193,9 @@ pub(in crate::gateway) struct Answered {
     conversation: String,
     /// True if the organism ended before an answer: a durable one goes on with the conversation at its next start.
     ended: bool,
+    /// The questions to people for which the wait ended; the conversation goes on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    people: Vec<QuestionRecord>,
     /// The canonical envelope; left out if the conversation closed without an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     envelope: Option<String>,
@@ -203,18 +210,21 @@ pub(in crate::gateway) struct Answered {
 /// `POST /v1/admin/ask`
 async fn ask(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    let client = asked_client(&request)?;
+    let (client, leave) = asked_client(&request)?;
     let body = body(&app, request).await?;
-    asked(&app.organism.operations(by), &client, body).await
+    asked(&app.organism.operations(by), &client, body, leave).await
 }
 
-/// The client as which a request asks.
-pub(in crate::gateway) fn asked_client(request: &Request) -> Result<String, Problem> {
-    let query = Query::of(request, &["client"])?;
-    query
-        .text("client")
-        .map(str::to_owned)
-        .ok_or_else(|| Problem::bad_request("client: name the client as which to ask"))
+/// The client as which a request asks, and whether it leaves questions to people to them.
+pub(in crate::gateway) fn asked_client(request: &Request) -> Result<(String, bool), Problem> {
+    let query = Query::of(request, &["client", "people"])?;
+    let leave = match query.text("people") {
+        None | Some("wait") => false,
+        Some("leave") => true,
+        Some(_) => return Err(Problem::bad_request("people: write wait or leave")),
+    };
+    let client = query.text("client").map(str::to_owned);
+    Ok((client.ok_or_else(|| Problem::bad_request("client: name the client as which to ask"))?, leave))
 }
 
 /// Asks as a client.
@@ -222,12 +232,14 @@ pub(in crate::gateway) async fn asked(
     operations: &Operations<'_>,
     client: &str,
     envelope: Bytes,
+    leave: bool,
 ) -> Result<Response, Problem> {
-    let Asked { conversation, answer, ended, .. } = operations.ask(client, envelope).await?;
+    let Asked { conversation, answer, ended, people } = operations.ask(client, envelope, leave).await?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let answered = Answered {
         conversation: conversation.to_string(),
         ended,
+        people,
         envelope: answer.as_ref().map(|answer| text(&answer.envelope)),
         payload: answer.as_ref().map(|answer| text(answer.payload.bytes())),
         fault: answer.and_then(|answer| answer.fault).map(|fault| fault.code.to_string()),
@@ -338,6 +350,16 @@ impl Glance {
             }
         })
     }
+}
+
+/// The end of a wait for an answer that depends on people.
+#[derive(JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "PeopleWait")]
+#[expect(dead_code, reason = "it describes a query")]
+enum PeopleWait {
+    Wait,
+    Leave,
 }
 
 /// The conversations that a look shows.

@@ -113,6 +113,7 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
 fn is_here(app: &AppState, principal: &Principal) -> bool {
     match principal.kind {
         PrincipalKind::Admin => true,
+        PrincipalKind::Person => app.organism.people().knows(&principal.name),
         PrincipalKind::Client => app.submissions.knows(&principal.name),
         PrincipalKind::Listener => app.mailboxes.mode(&principal.name).is_some(),
     }

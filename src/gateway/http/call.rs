@@ -522,6 +522,7 @@ fn path_parameters(path: &str) -> Vec<Value> {
         let mut schema = json!({ "type": "string" });
         let description = match name {
             "id" if path.starts_with("/v1/admin/") => "The id of a conversation.",
+            "id" if path.starts_with("/v1/questions") => "The id of a question.",
             "id" if path.starts_with("/v1/tasks") => "The id of a task.",
             "id" if path.starts_with("/v1/") => "The id of a message.",
             "id" => "The name of a workspace, or its id.",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use systole_core::inbox;
+use systole_core::question::Answerer;
 use systole_core::vocab::Name;
 use systole_xml::schema::Payload;
 
@@ -44,6 +45,20 @@ impl Caller {
         }
     }
 
+    /// The principal, as questions to people know it.
+    pub(super) fn answerer(&self) -> Result<Answerer, Problem> {
+        let is_operator = match self.0.kind {
+            PrincipalKind::Admin => true,
+            PrincipalKind::Person => false,
+            PrincipalKind::Client | PrincipalKind::Listener => {
+                return Err(Problem::forbidden(
+                    "questions are for people: make a token for one with `systole token new`",
+                ));
+            }
+        };
+        Ok(Answerer { name: self.0.name.clone(), is_operator })
+    }
+
     /// The principal, as the inbox of a job knows it.
     pub(super) fn principal(&self) -> inbox::InboxPrincipal {
         inbox::InboxPrincipal::new(self.0.name.clone())
@@ -71,7 +86,7 @@ impl Caller {
         match self.0.kind {
             PrincipalKind::Admin => true,
             PrincipalKind::Listener => self.0.name == *mailbox,
-            PrincipalKind::Client => false,
+            PrincipalKind::Client | PrincipalKind::Person => false,
         }
     }
 }

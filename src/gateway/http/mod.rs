@@ -17,6 +17,7 @@ mod messages;
 mod metrics;
 mod presence;
 mod protocol;
+pub(super) mod questions;
 mod rate;
 mod rejections;
 mod request;
@@ -368,6 +369,7 @@ pub(super) fn calls() -> Vec<Call> {
             .refuses(&[403, 404]),
     ];
     calls.extend(tasks::transitions());
+    calls.extend(questions::calls());
     calls.extend(admin::calls());
     calls
 }

@@ -8,7 +8,8 @@ use systole_xml::schema::PayloadSchema;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::keyboard::{Keyboard, Line};
-use super::questions::{Heard, Question, Questions};
+use super::people::People;
+use super::questions::{Heard, Question, Questions, WITHDRAWN};
 
 /// Prints text for the person at the terminal; the text may end in the middle of a line. An empty text means that a
 /// line was typed.
@@ -31,15 +32,18 @@ struct Shared {
     questions: Mutex<Questions>,
     asked: Condvar,
     print: PrintText,
+    people: People,
 }
 
 /// An open question. Dropping it cancels the question on the screen.
 #[derive(Debug)]
-pub(super) struct OpenQuestion {
+#[doc(hidden)]
+pub struct OpenQuestion {
     console: Console,
     id: u64,
     entries: UnboundedReceiver<Heard>,
-    answered: bool,
+    /// The way in which it ended, in words; empty where the person at this console ended it, none while it is open.
+    end: Option<String>,
 }
 
 impl Console {
@@ -47,11 +51,18 @@ impl Console {
     /// line whose question was cancelled meanwhile is dropped rather than kept for the next question.
     pub fn new(keyboard: Keyboard, print: PrintText) -> Self {
         let (keyboard, questions) = (Mutex::new(Some(keyboard)), Mutex::default());
-        Self { shared: Arc::new(Shared { keyboard, questions, asked: Condvar::new(), print }) }
+        let people = People::default();
+        Self { shared: Arc::new(Shared { keyboard, questions, asked: Condvar::new(), print, people }) }
+    }
+
+    /// The questions of the listeners at this console, which people elsewhere may answer, too.
+    pub fn people(&self) -> &People {
+        &self.shared.people
     }
 
     /// Reads the keyboard from now on.
-    pub(super) fn listen(&self) {
+    #[doc(hidden)]
+    pub fn listen(&self) {
         let keyboard = self.shared.keyboard.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(keyboard) = keyboard {
             let reader = self.shared.clone();
@@ -67,13 +78,9 @@ impl Console {
         self.shared.show(questions, &show);
     }
 
-    /// Lists the questions that wait for an answer, as `sender asks listener`.
-    pub fn open_questions(&self) -> Vec<String> {
-        self.shared.lock().open()
-    }
-
-    /// Asks a question at the terminal.
-    pub(super) fn ask(
+    /// Asks a question at the terminal: `systole inbox` does that for an organism elsewhere.
+    #[doc(hidden)]
+    pub fn ask(
         &self,
         title: String,
         text: String,
@@ -85,13 +92,13 @@ impl Console {
         let mut questions = self.shared.lock();
         let (id, show) = questions.ask(Question { title, text, offers, limits, urgent, entries: sender });
         self.shared.show(questions, &show);
-        OpenQuestion { console: self.clone(), id, entries, answered: false }
+        OpenQuestion { console: self.clone(), id, entries, end: None }
     }
 }
 
 impl OpenQuestion {
     /// Waits for the next entry, or for the end of the keyboard, once.
-    pub(super) async fn heard(&mut self) -> Heard {
+    pub async fn heard(&mut self) -> Heard {
         match self.entries.recv().await {
             Some(heard) => heard,
             // The console holds the sender until this is dropped.
@@ -100,29 +107,29 @@ impl OpenQuestion {
     }
 
     /// Comments on the last entry, and takes another one.
-    pub(super) fn tell(&self, text: &str) {
+    pub fn tell(&self, text: &str) {
         let mut questions = self.console.shared.lock();
         let show = questions.tell(self.id, text);
         self.console.shared.show(questions, &show);
     }
 
     /// Shows an entry as it would be sent, and asks for confirmation; a confirmed entry is returned again.
-    pub(super) fn review(&self, entry: String, shown: String) {
+    pub fn review(&self, entry: String, shown: String) {
         let mut questions = self.console.shared.lock();
         let show = questions.review(self.id, entry, shown);
         self.console.shared.show(questions, &show);
     }
 
-    /// Closes the question as answered.
-    pub(super) fn answered(mut self) {
-        self.answered = true;
+    /// Closes the question. The screen shows the end, if it has words.
+    pub fn end(mut self, how: String) {
+        self.end = Some(how);
     }
 }
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
         let mut questions = self.console.shared.lock();
-        let show = questions.close(self.id, self.answered);
+        let show = questions.close(self.id, self.end.as_deref().unwrap_or(WITHDRAWN));
         self.console.shared.show(questions, &show);
     }
 }
@@ -198,10 +205,20 @@ mod tests {
         (console, typist, screen)
     }
 
+    /// The next news but that the question is on the screen.
+    async fn heard(question: &mut OpenQuestion) -> Heard {
+        loop {
+            let heard = question.heard().await;
+            if heard != Heard::Shown {
+                return heard;
+            }
+        }
+    }
+
     async fn entry(question: &mut OpenQuestion) -> String {
-        match question.heard().await {
+        match heard(question).await {
             Heard::Entry(entry) => entry.text,
-            Heard::Unattended => panic!("the keyboard has ended"),
+            other => panic!("no entry, but {other:?}"),
         }
     }
 
@@ -229,7 +246,7 @@ mod tests {
         assert_eq!(entry(&mut one).await, "<a/>");
         one.tell("no\u{7}");
         assert_eq!(entry(&mut one).await, "<b/>");
-        one.answered();
+        one.end(String::new());
         assert!(screen.lock().unwrap().ends_with("no\\u{7}\n> "), "{screen:?}");
     }
 
@@ -239,12 +256,9 @@ mod tests {
         let mut one = ask(&console, "one");
         typist.write_all(b"\xff\n").unwrap();
         drop(typist);
-        assert_eq!(one.heard().await, Heard::Unattended);
+        assert_eq!(heard(&mut one).await, Heard::Unattended);
         let mut two = ask(&console, "two");
-        assert_eq!(two.heard().await, Heard::Unattended);
-        assert_eq!(console.open_questions(), ["one", "two"]);
-        drop(one);
-        assert_eq!(console.open_questions(), ["two"]);
+        assert_eq!(heard(&mut two).await, Heard::Unattended);
         let shown = screen.lock().unwrap();
         assert!(shown.contains("This line is no UTF-8 text: byte 1 is wrong."), "{shown}");
         assert!(shown.contains("The keyboard is closed."), "{shown}");

@@ -1,112 +1,338 @@
-//! The listener of a person: judges what the person types, and sends it.
+//! The listener of a person: asks, writes what becomes of a question, and sends the answer.
 
-use std::fmt::Write as _;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use systole_core::core::{Body, Contract, Failure, HandlerOutcome, Message, ReadAnswer, read_answer};
+use bytes::Bytes;
+use systole_core::core::{Answered, Body, Contract, Failure, HandlerOutcome, Message};
 use systole_core::protocol::boot_qname;
-use systole_core::vocab::{Name, XmlLimits, near, ns};
-use systole_xml::ladder::Raw;
-use systole_xml::schema::{Catalog, Draft, PayloadSchema, Validator, infer_namespace};
+use systole_core::question::{Answerer, Done, QuestionAct, QuestionNote};
+use systole_core::vocab::{Fault, FaultCode, Name, Time};
+use systole_xml::ladder::{Meta, Raw, write_envelope};
+use systole_xml::schema::{Catalog, PayloadSchema, Validator};
 
 use super::console::{Console, OpenQuestion};
-use super::questions::{DECLINE, Heard, PersonEntry};
+use super::judge::{judge, refusal};
+use super::people::{Asked, AskedQuestion, Call, Change, Judged, People};
+use super::questions::{Heard, PersonEntry};
+use crate::process::About;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext, call_to};
 use crate::terminal::quote;
 
 /// The reason why a question fails at the end of an organism without a journal.
 const UNKEPT: &str = "the organism ended before the person answered, and has no journal that keeps the question";
+/// The name of the notes of questions.
+pub(crate) const NOTE: &str = "question";
 
 /// A listener whose handler is a person.
 ///
-/// A message is shown as a question. An entry may be a reply, which closes the question, or calls, whose answers are
-/// shown below it. A listener that accepts `<boot>` prompts for calls for as long as the organism runs.
+/// A message is a question, which one of those who may answer it answers, at the terminal or elsewhere ([`People`]). An entry
+/// may be a reply, which closes the question, or calls, whose answers are shown below it. A listener that accepts `<boot>`
+/// prompts at the terminal for calls for as long as the organism runs.
 ///
 /// A question waits for its person, whatever happens to the keyboard: for its deadline and its caller, where the organism
-/// is durable also for the next start. Once nobody can answer it here, it no longer keeps the organism from being idle.
+/// is durable also for the next start. Once nobody can answer it at the terminal, it no longer keeps the organism from being idle.
 ///
 /// The end of an organism in order waits for no person: a contract that [outlives](Contract::outlives) the process leaves the
 /// question to the journal; without a journal the question fails.
 #[derive(Debug, Clone)]
 pub struct HumanListener {
-    console: Console,
+    people: People,
+    console: Option<Console>,
 }
 
 impl HumanListener {
-    /// Makes a listener for a person at that console; several people may share it.
+    /// Makes a listener for people at that console and elsewhere; several may share it. Operators answer, unless
+    /// [`People::address`] names others.
     pub fn new(console: Console) -> Self {
         console.listen();
-        Self { console }
+        Self { people: console.people().clone(), console: Some(console) }
     }
 
-    async fn answer(&self, message: Message, context: &RunContext) -> HandlerOutcome {
+    /// Makes a listener for people elsewhere alone.
+    pub fn elsewhere(people: &People) -> Self {
+        Self { people: people.clone(), console: None }
+    }
+
+    /// Prompts for calls at the terminal.
+    async fn prompt(&self, context: &RunContext, to: Answered) -> HandlerOutcome {
         let contract = context.contract();
-        let boots = matches!(&message.body, Body::Payload { payload, .. } if *payload.payload().root() == boot_qname());
-        if boots && contract.calls.is_empty() {
+        let Some(console) = self.console.as_ref().filter(|_| !contract.calls.is_empty()) else {
             return HandlerOutcome::Emitted(Vec::new());
-        }
-        let mut asked = self.console.ask(
-            if boots {
-                format!("{} is ready", contract.name)
-            } else {
-                format!("{} asks {}", message.from, contract.name)
-            },
-            if boots { String::new() } else { message.body.written().as_str().to_owned() },
-            offers(contract, context.catalog(), boots),
-            context.limits().xml.clone(),
-            !boots,
-        );
+        };
+        let title = format!("{} is ready", contract.name);
+        let offers = offers(contract, context.catalog(), true);
+        let mut terminal = console.ask(title, String::new(), offers, context.limits().xml.clone(), false);
         let mut validator = Validator::new(context.catalog.clone());
         loop {
             let heard = tokio::select! {
                 biased;
-                heard = asked.heard() => heard,
+                heard = terminal.heard() => heard,
                 () = context.ends_unkept() => return failed(UNKEPT),
             };
-            let PersonEntry { text, reviewed } = match heard {
+            let entry = match heard {
                 Heard::Entry(entry) => entry,
-                Heard::Unattended if boots => {
-                    asked.answered();
+                Heard::Shown => continue,
+                Heard::Unattended => {
+                    terminal.end(String::new());
                     return HandlerOutcome::Emitted(Vec::new());
                 }
-                Heard::Unattended => {
-                    context.unattended();
-                    continue;
-                }
             };
-            match judge(text.clone(), contract, &context.limits().xml, &mut validator) {
-                Verdict::Reply(_, shown) if !boots && !reviewed => asked.review(text, shown),
-                Verdict::Calls(.., shown) if !reviewed => asked.review(text, shown),
-                Verdict::Reply(read, _) if !boots => {
-                    asked.answered();
-                    return HandlerOutcome::Read(read);
-                }
-                Verdict::Decline if !boots => {
-                    asked.answered();
-                    return failed("the person declined to answer");
-                }
-                Verdict::Calls(read, calls, _) => {
+            let is_of_question = entry.declines().is_some() || entry.takes();
+            let PersonEntry { text, reviewed } = entry;
+            let judged = judge(Raw::new(text.clone()), to, context.listener, &context.blueprint, &mut validator);
+            match judged {
+                _ if is_of_question => terminal.tell(NO_CALLER),
+                Ok((Judged::Calls(..), shown)) if !reviewed => terminal.review(text, shown),
+                Ok((Judged::Calls(read, calls), _)) => {
                     context.thread().repaired(&read.repairs, read.raw);
-                    call(calls, context, &asked).await;
+                    terminal.tell(&call(calls, context).await);
                 }
-                Verdict::Refused(why) => asked.tell(&why),
-                Verdict::Reply(..) | Verdict::Decline => {
-                    asked.tell("No caller waits for an answer here: write a call.")
-                }
+                Ok((Judged::Reply(_), _)) => terminal.tell(NO_CALLER),
+                Err(fault) => terminal.tell(&refusal(&fault)),
             }
         }
+    }
+
+    /// Waits for the answer to a question.
+    async fn ask(&self, message: &Message, context: &RunContext, to: Answered) -> Result<HandlerOutcome, Fault> {
+        let (contract, thread) = (context.contract(), context.thread());
+        let addressees = self.people.addressees(&contract.name);
+        let mut validator = Validator::new(context.catalog.clone());
+        let clock = thread.clock().map_err(|failure| Fault::new(FaultCode::Failed, failure.message))?;
+        let mut before = notes(context)?;
+        // An end that was durable before a restart, unlike the step behind it.
+        match before.last().map(|note| &note.done) {
+            Some(Done::Answered { text }) => {
+                let entry = Raw::new(text.to_string());
+                match judge(entry, to, context.listener, &context.blueprint, &mut validator) {
+                    Ok((Judged::Reply(read), _)) => return Ok(HandlerOutcome::Read(read)),
+                    // The contract has changed since.
+                    Ok((Judged::Calls(..), _)) | Err(_) => drop(before.pop()),
+                }
+            }
+            Some(Done::Declined { reason }) => return Ok(refused(reason)),
+            Some(Done::Announced | Done::Claimed | Done::Released) | None => {}
+        }
+        let text = message.body.written().as_str().to_owned();
+        let offers = offers(contract, context.catalog(), false);
+        let payload = match &message.body {
+            Body::Payload { payload, .. } => Some(payload.payload().root().clone()),
+            _ => None,
+        };
+        let terminal = self.console.as_ref().filter(|_| addressees.operators).map(|console| {
+            let title = format!("{} asks {}", message.from, contract.name);
+            console.ask(title, text.clone(), offers.clone(), context.limits().xml.clone(), true)
+        });
+        let asked = Asked {
+            id: message.id,
+            listener: contract.name.clone(),
+            contract: context.listener,
+            from: message.from.clone(),
+            thread: message.thread,
+            since: clock.now(),
+            deadline: message.deadline.filter(|deadline| *deadline < Time::MAX),
+            payload,
+            text,
+            offers,
+            addressees,
+            envelope: envelope(message, &contract.name),
+            about: About::of(message),
+        };
+        let asked = self.people.ask(asked, &before);
+        if terminal.is_none() {
+            context.unattended();
+        }
+        let desk = Desk { people: &self.people, context, to, now: &|| clock.now() };
+        desk.wait(asked, terminal, validator).await
+    }
+}
+
+/// The wait of a handler for the end of its question.
+struct Desk<'a> {
+    people: &'a People,
+    context: &'a RunContext,
+    to: Answered,
+    now: &'a dyn Fn() -> Time,
+}
+
+impl Desk<'_> {
+    async fn wait(
+        &self,
+        mut asked: AskedQuestion,
+        mut terminal: Option<OpenQuestion>,
+        mut validator: Validator,
+    ) -> Result<HandlerOutcome, Fault> {
+        let context = self.context;
+        let mut calls: VecDeque<Vec<Call>> = VecDeque::new();
+        let mut calling: Option<LocalBoxFuture<String>> = None;
+        loop {
+            if calling.is_none()
+                && let Some(next) = calls.pop_front()
+            {
+                let context = context.clone();
+                calling = Some(Box::pin(async move { call(next, &context).await }));
+            }
+            tokio::select! {
+                biased;
+                change = asked.change() => {
+                    let Change { note, judged } = change;
+                    if let Some(note) = &note {
+                        write(context, note).await?;
+                    }
+                    asked.written();
+                    match (note, judged) {
+                        (Some(QuestionNote { by, done: Done::Answered { .. }, .. }), Some(Judged::Reply(read))) => {
+                            end(terminal, &by, "answered");
+                            return Ok(HandlerOutcome::Read(read));
+                        }
+                        (Some(QuestionNote { by, done: Done::Declined { reason }, .. }), _) => {
+                            end(terminal, &by, "declined");
+                            return Ok(refused(&reason));
+                        }
+                        (_, Some(Judged::Calls(read, wanted))) => {
+                            context.thread().repaired(&read.repairs, read.raw);
+                            calls.push_back(wanted);
+                        }
+                        _ => {}
+                    }
+                }
+                told = pending_or(&mut calling) => {
+                    calling = None;
+                    if let Some(terminal) = &terminal {
+                        terminal.tell(&told);
+                    }
+                    asked.told(told);
+                }
+                heard = heard(&mut terminal) => match heard {
+                    Heard::Entry(entry) => self.typed(entry, &asked, terminal.as_ref(), &mut validator),
+                    Heard::Shown => {
+                        // Who may see it may always look.
+                        let _ = self.people.see(asked.asked.id, &operator(), (self.now)());
+                    }
+                    Heard::Unattended => context.unattended(),
+                },
+                () = context.ends_unkept() => return Ok(failed(UNKEPT)),
+            }
+        }
+    }
+
+    /// Acts on an entry at the terminal, as everybody elsewhere does.
+    fn typed(
+        &self,
+        entry: PersonEntry,
+        asked: &AskedQuestion,
+        terminal: Option<&OpenQuestion>,
+        validator: &mut Validator,
+    ) {
+        let Some(terminal) = terminal else { return };
+        let act = |act, judged| self.people.act_here(asked.asked.id, &operator(), act, judged, (self.now)());
+        if let Some(reason) = entry.declines() {
+            if let Err(error) = act(QuestionAct::Decline { reason: reason.into() }, None) {
+                terminal.tell(&error.to_string());
+            }
+            return;
+        }
+        if entry.takes() {
+            return terminal.tell(&match act(QuestionAct::Claim { over: true }, None) {
+                Ok(()) => "You have taken the question on.".to_owned(),
+                Err(error) => error.to_string(),
+            });
+        }
+        let PersonEntry { text, reviewed } = entry;
+        let entry = Raw::new(text.clone());
+        let done = match judge(entry, self.to, self.context.listener, &self.context.blueprint, validator) {
+            Err(fault) => return terminal.tell(&refusal(&fault)),
+            Ok((_, shown)) if !reviewed => return terminal.review(text, shown),
+            Ok((judged @ Judged::Reply(_), _)) => act(QuestionAct::Answer { text: text.into() }, Some(judged)),
+            // Calls belong to who works on it.
+            Ok((judged @ Judged::Calls(..), _)) => act(QuestionAct::Claim { over: false }, Some(judged)),
+        };
+        if let Err(error) = done {
+            terminal.tell(&error.to_string());
+        }
+    }
+}
+
+const NO_CALLER: &str = "No caller waits for an answer here: write a call.";
+
+/// Returns the party at the terminal.
+fn operator() -> Answerer {
+    Answerer { name: Name::system(), is_operator: true }
+}
+
+/// Closes a question on the terminal; one that was answered elsewhere with a word.
+fn end(terminal: Option<OpenQuestion>, by: &Name, how: &str) {
+    if let Some(terminal) = terminal {
+        let here = *by == Name::system();
+        terminal.end(if here { String::new() } else { format!("{how} by {by}: no answer is taken") });
+    }
+}
+
+async fn heard(terminal: &mut Option<OpenQuestion>) -> Heard {
+    match terminal {
+        Some(terminal) => terminal.heard().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn pending_or<T>(future: &mut Option<LocalBoxFuture<T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
     }
 }
 
 impl RawListener for HumanListener {
     fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
-        Box::pin(async move { self.answer(message, &context).await })
+        Box::pin(async move {
+            let to = Answered { message: message.id, thread: message.thread };
+            let boots =
+                matches!(&message.body, Body::Payload { payload, .. } if *payload.payload().root() == boot_qname());
+            if boots {
+                return self.prompt(&context, to).await;
+            }
+            match self.ask(&message, &context, to).await {
+                Ok(outcome) => outcome,
+                Err(fault) => HandlerOutcome::Failed(Failure { message: fault.message.clone(), fault: Some(fault) }),
+            }
+        })
     }
 }
 
-/// Makes calls one after the other, and shows the answers.
-async fn call(calls: Vec<Call>, context: &RunContext, asked: &OpenQuestion) {
+/// The envelope of a message, as a remote listener would get it.
+fn envelope(message: &Message, to: &Name) -> Bytes {
+    let meta = Meta {
+        from: message.from.clone(),
+        to: Some(to.clone()),
+        thread: message.thread,
+        id: message.id,
+        in_reply_to: message.in_reply_to.map(|id| id.to_string()),
+        deadline: message.deadline.filter(|deadline| *deadline < Time::MAX),
+        traceparent: message.traceparent.as_deref().map(str::to_owned),
+    };
+    write_envelope(&meta, &message.body.written())
+}
+
+/// The changes of a question before a restart.
+fn notes(context: &RunContext) -> Result<Vec<QuestionNote>, Fault> {
+    let notes = context.thread().notes()?;
+    let ours = notes.into_iter().filter(|(name, _)| name == NOTE);
+    Ok(ours.filter_map(|(_, value)| serde_json::from_str(value.get()).ok()).collect())
+}
+
+/// Writes a change, and waits until it is durable.
+async fn write(context: &RunContext, note: &QuestionNote) -> Result<(), Fault> {
+    let failed = |error: serde_json::Error| Fault::new(FaultCode::Internal, error.to_string());
+    let value = serde_json::value::to_raw_value(note).map_err(failed)?;
+    let index = context.thread().send_note(NOTE, &value)?;
+    std::future::poll_fn(|cx| context.thread().poll_note(index, cx)).await;
+    Ok(())
+}
+
+/// Makes calls one after the other, and returns the answers as a person reads them.
+async fn call(calls: Vec<Call>, context: &RunContext) -> String {
     let mut shown = Vec::new();
     for Call { to, payload } in calls {
         let answer = match &to {
@@ -118,7 +344,12 @@ async fn call(calls: Vec<Call>, context: &RunContext, asked: &OpenQuestion) {
             Err(fault) => format!("The answer is a fault:\n{}", quote(&fault.to_string())),
         });
     }
-    asked.tell(&shown.join("\n"));
+    shown.join("\n")
+}
+
+fn refused(reason: &str) -> HandlerOutcome {
+    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    failed(&format!("the person declined to answer{reason}"))
 }
 
 fn failed(message: &str) -> HandlerOutcome {
@@ -128,133 +359,4 @@ fn failed(message: &str) -> HandlerOutcome {
 fn offers(contract: &Contract, catalog: &Catalog, boots: bool) -> Arc<[PayloadSchema]> {
     let replies = contract.replies.iter().filter(|_| !boots);
     replies.chain(&contract.calls).filter_map(|payload| catalog.get(payload).cloned()).collect()
-}
-
-/// Meaning of an entry. The texts show the payloads to send.
-#[derive(Debug)]
-enum Verdict {
-    Reply(Box<ReadAnswer>, String),
-    Decline,
-    Calls(Box<ReadAnswer>, Vec<Call>, String),
-    Refused(String),
-}
-
-/// A call, and the listener that it names, if any.
-#[derive(Debug)]
-struct Call {
-    to: Option<Name>,
-    payload: Draft,
-}
-
-/// Prechecks an entry by the pump's rules, so that the person can correct mistakes before the pump judges it.
-fn judge(entry: String, contract: &Contract, limits: &XmlLimits, validator: &mut Validator) -> Verdict {
-    if entry == DECLINE {
-        return Verdict::Decline;
-    }
-    let mut read = match read_answer(Raw::new(entry), contract, limits, validator.catalog()) {
-        Ok(read) => read,
-        Err(fault) => return Verdict::Refused(fault.to_string()),
-    };
-    let mut calls = Vec::new();
-    let mut replies = 0;
-    let mut shown = String::new();
-    for repair in &read.repairs {
-        let _ = writeln!(shown, "repaired: {} {}", repair.at, repair.kind);
-    }
-    for part in &mut read.parts {
-        let payload = match &part.payload {
-            Draft::NoEnvelope(error) => return Verdict::Refused(error.to_string()),
-            payload => payload.clone().into_payload(),
-        };
-        let Some(payload) = payload else { continue };
-        let payload = infer_namespace(payload, contract.replies.iter().chain(&contract.calls), validator.catalog());
-        let to = part.claims.as_ref().and_then(|claims| claims.to.as_deref());
-        let to = match to.map(Name::parse).transpose() {
-            Ok(to) => to,
-            Err(error) => return Verdict::Refused(format!("<to>: {error}")),
-        };
-        let root = payload.root();
-        if to.is_none() && contract.replies.contains(root) {
-            replies += 1;
-        } else if to.is_some() && contract.replies.contains(root) && !contract.calls.contains(root) {
-            return Verdict::Refused("a reply goes to the caller: leave <to> out".to_owned());
-        } else if !contract.calls.contains(root) && root.namespace() != ns::META {
-            let near = near::payload(root, contract.replies.iter().chain(&contract.calls));
-            let near = near.map_or_else(String::new, |near| format!(": did you mean {near}?"));
-            return Verdict::Refused(format!("{root} is neither a reply nor a call of {}{near}", contract.name));
-        }
-        if root.namespace() != ns::META {
-            match validator.validate(payload.clone()) {
-                Ok(proof) => part.payload = Draft::Proved(proof),
-                Err(error) => {
-                    let at = error.at.map_or_else(String::new, |at| format!("{at}: "));
-                    return Verdict::Refused(format!("{at}{error}"));
-                }
-            }
-        }
-        if !shown.is_empty() && !shown.ends_with('\n') {
-            shown.push('\n');
-        }
-        if let Some(to) = &to {
-            let _ = write!(shown, "to {to}: ");
-        }
-        shown.push_str(payload.as_str());
-        calls.push(Call { to, payload: part.payload.clone() });
-    }
-    match (replies, calls.is_empty()) {
-        (0, true) => Verdict::Refused("There is no element in this.".to_owned()),
-        (0, false) => Verdict::Calls(Box::new(read), calls, shown),
-        _ => Verdict::Reply(Box::new(read), shown),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use systole_core::vocab::Name;
-    use systole_xml::schema::PayloadSchema;
-
-    use super::*;
-
-    const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:a">
-        <xs:element name="yes" type="xs:int"/><xs:element name="ask" type="xs:string"/>
-        </xs:schema>"#;
-
-    fn verdict(entry: &str) -> String {
-        let mut contract = Contract::new(Name::parse("ada").unwrap());
-        contract.replies = vec!["{urn:a}yes".parse().unwrap()];
-        contract.calls = vec!["{urn:a}ask".parse().unwrap()];
-        let mut catalog = Catalog::new();
-        for schema in PayloadSchema::from_xsd("a.xsd", SCHEMA).unwrap() {
-            catalog.add(schema).unwrap();
-        }
-        let mut validator = Validator::new(Arc::new(catalog));
-        match judge(entry.to_owned(), &contract, &XmlLimits::default(), &mut validator) {
-            Verdict::Calls(_, calls, _) => format!("{} calls", calls.len()),
-            Verdict::Refused(why) => why,
-            Verdict::Reply(_, shown) => format!("Reply {shown}"),
-            Verdict::Decline => "Decline".to_owned(),
-        }
-    }
-
-    #[test]
-    fn what_was_typed_is_a_reply_or_calls_or_refused_with_a_reason() {
-        let shown = "<yes xmlns=\"urn:a\">1</yes>";
-        assert_eq!(verdict("<yes xmlns='urn:a'>1</yes>"), format!("Reply {shown}"));
-        assert_eq!(verdict("<ask/><yes>1</yes>"), format!("Reply <ask xmlns=\"urn:a\"></ask>\n{shown}"));
-        let repaired = verdict("```xml\n<yes>1</yes>\n```");
-        assert!(
-            repaired.starts_with("Reply repaired: 1:1 ") && repaired.ends_with(&format!("\n{shown}")),
-            "{repaired}"
-        );
-        let envelope =
-            |meta: &str| format!("<message xmlns='{}'>{meta}<yes xmlns='urn:a'>1</yes></message>", ns::ENVELOPE);
-        assert_eq!(verdict(&envelope("")), format!("Reply {shown}"));
-        assert!(verdict(&envelope("<meta><to>bob</to></meta>")).starts_with("a reply goes to the caller"));
-        assert_eq!(verdict("<asc/>"), "asc is neither a reply nor a call of ada: did you mean {urn:a}ask?");
-        assert_eq!(verdict("<a:ask xmlns:a='urn:a'/><ask/>"), "2 calls");
-        assert_eq!(verdict("<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>"), "1 calls");
-        assert_eq!(verdict("-"), "Decline");
-        assert_eq!(verdict("<no/>"), "no is neither a reply nor a call of ada");
-        assert!(verdict("<ask/>\n<yes>maybe</yes>").starts_with("2:6: "), "{}", verdict("<ask/>\n<yes>maybe</yes>"));
-    }
 }

@@ -32,19 +32,37 @@ pub(super) struct Question {
 
 /// News of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Heard {
+#[non_exhaustive]
+#[doc(hidden)]
+pub enum Heard {
     /// An entry.
     Entry(PersonEntry),
+    /// The question is on the screen, in front of a keyboard.
+    Shown,
     /// The keyboard is closed: the question waits.
     Unattended,
 }
 
 /// An entry that a person has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PersonEntry {
-    pub(super) text: String,
+#[doc(hidden)]
+pub struct PersonEntry {
+    /// The text.
+    pub text: String,
     /// True if the person has confirmed the entry as it is sent.
-    pub(super) reviewed: bool,
+    pub reviewed: bool,
+}
+
+impl PersonEntry {
+    /// The reason, if the entry declines to answer.
+    pub fn declines(&self) -> Option<&str> {
+        declined(&self.text)
+    }
+
+    /// Returns whether the entry takes the question on from another party.
+    pub fn takes(&self) -> bool {
+        self.text == TAKE
+    }
 }
 
 #[derive(Debug, Default)]
@@ -101,6 +119,10 @@ enum Step {
     More(Entry, String),
     /// The entry is complete.
     Whole(PersonEntry),
+    /// The entry is dropped, and the question shown again behind this text.
+    Again(String),
+    /// Another question is wanted: the one of that number, or the next.
+    Other(Option<usize>),
 }
 
 impl Questions {
@@ -135,7 +157,7 @@ impl Questions {
         let step = match (waiting.review.take(), std::mem::take(&mut self.entry)) {
             (Some(review), entry) => match line.trim() {
                 "y" | "yes" => Step::Whole(PersonEntry { text: review.entry, reviewed: true }),
-                "n" | "no" | ":quit" => Step::More(entry, format!("nothing was sent.\n{}", show(question))),
+                "n" | "no" | ":quit" => Step::Again("nothing was sent.\n".to_owned()),
                 found => {
                     waiting.review = Some(review);
                     // The person may have typed an empty line after the one that completed the XML.
@@ -148,7 +170,7 @@ impl Questions {
             (None, Entry::Xml(text)) => go_on(&question.limits, text + "\n" + line, line.trim().is_empty()),
             (None, Entry::Form(mut form, shown)) => {
                 let turn = form.line(line);
-                filled(question, form, turn, shown + line + "\n")
+                filled(form, turn, shown + line + "\n")
             }
         };
         match step {
@@ -162,7 +184,26 @@ impl Questions {
                 let _ = question.entries.send(Heard::Entry(entry));
                 self.turn()
             }
+            Step::Again(before) => before + &self.redraw(),
+            Step::Other(number) => self.other(number),
         }
+    }
+
+    /// Shows another question that callers have asked.
+    fn other(&mut self, number: Option<usize>) -> String {
+        let asked: Vec<_> =
+            self.waiting.iter().filter(|waiting| waiting.question.urgent && waiting.stage == Stage::Open).collect();
+        let at = asked.iter().position(|waiting| Some(waiting.id) == self.shown);
+        let wanted =
+            number.map_or_else(|| at.map_or(0, |at| at + 1) % asked.len().max(1), |number| number.wrapping_sub(1));
+        let Some(other) = asked.get(wanted).map(|waiting| waiting.id) else {
+            return self.again(&format!("There are {} questions.", asked.len()));
+        };
+        self.shown = Some(other);
+        let Some(other) = self.waiting.iter().find(|waiting| waiting.id == other) else { return String::new() };
+        // A receiver that is gone will close the question itself.
+        let _ = other.question.entries.send(Heard::Shown);
+        self.present(other)
     }
 
     /// Comments on the last entry, and waits for another one.
@@ -195,9 +236,9 @@ impl Questions {
             return String::new();
         };
         match &self.entry {
-            Entry::Nothing => present(waiting),
-            Entry::Xml(text) => format!("{}{}\n", show(&waiting.question), Escaped::text(text)),
-            Entry::Form(_, shown) => format!("\n--- {} ---\n{}", waiting.question.title, Escaped::text(shown)),
+            Entry::Nothing => self.present(waiting),
+            Entry::Xml(text) => format!("{}{}\n", self.present(waiting), Escaped::text(text)),
+            Entry::Form(_, shown) => self.head(waiting) + &Escaped::text(shown).to_string(),
         }
     }
 
@@ -212,14 +253,8 @@ impl Questions {
         format!("{why}\n{}", self.redraw())
     }
 
-    /// Lists the titles of the questions that callers have asked.
-    pub(super) fn open(&self) -> Vec<String> {
-        let asked = self.waiting.iter().filter(|waiting| waiting.question.urgent);
-        asked.map(|waiting| waiting.question.title.clone()).collect()
-    }
-
-    /// Closes a question, as answered or as cancelled.
-    pub(super) fn close(&mut self, id: u64, answered: bool) -> String {
+    /// Closes a question. `how` has words where no line of this keyboard ended it.
+    pub(super) fn close(&mut self, id: u64, how: &str) -> String {
         let Some(at) = self.waiting.iter().position(|waiting| waiting.id == id) else { return String::new() };
         let mut show = String::new();
         if let Some(gone) = self.waiting.remove(at)
@@ -227,9 +262,9 @@ impl Questions {
         {
             self.shown = None;
             self.entry = Entry::Nothing;
-            if !answered {
+            if !how.is_empty() {
                 self.cancelled = true;
-                let _ = writeln!(show, "\n--- {} --- withdrawn: no answer is taken", gone.question.title);
+                let _ = writeln!(show, "\n--- {} --- {how}", gone.question.title);
             }
         }
         show + &self.turn()
@@ -262,10 +297,34 @@ impl Questions {
         match next {
             Some(next) if self.shown != Some(next.id) => {
                 self.shown = Some(next.id);
-                present(next)
+                if !self.ended {
+                    // A receiver that is gone will close the question itself.
+                    let _ = next.question.entries.send(Heard::Shown);
+                }
+                self.present(next)
             }
             _ => String::new(),
         }
+    }
+
+    /// Renders the head of a question: its title, behind its number where several wait.
+    fn head(&self, of: &Waiting) -> String {
+        let asked = self.waiting.iter().filter(|waiting| waiting.question.urgent && waiting.stage != Stage::Sent);
+        let count = asked.clone().count();
+        let number = asked.map(|waiting| waiting.id).position(|id| id == of.id);
+        match number.filter(|_| count > 1) {
+            Some(number) => format!("\n--- {} of {count}: {} ---\n", number + 1, of.question.title),
+            None => format!("\n--- {} ---\n", of.question.title),
+        }
+    }
+
+    /// Renders a question, or the entry that waits for confirmation.
+    fn present(&self, waiting: &Waiting) -> String {
+        let text = match &waiting.review {
+            Some(review) => review_text(&review.shown),
+            None => show(&waiting.question),
+        };
+        self.head(waiting) + &text
     }
 }
 
@@ -276,16 +335,8 @@ fn review_text(shown: &str) -> String {
     format!("{}\n{SEND}", quote(shown))
 }
 
-/// Renders a question, or the entry that waits for confirmation.
-fn present(waiting: &Waiting) -> String {
-    match &waiting.review {
-        Some(review) => format!("\n--- {} ---\n{}", waiting.question.title, review_text(&review.shown)),
-        None => show(&waiting.question),
-    }
-}
-
 fn show(question: &Question) -> String {
-    let mut text = format!("\n--- {} ---\n", question.title);
+    let mut text = String::new();
     if !question.text.is_empty() {
         let _ = writeln!(text, "{}", quote(&question.text));
     }
@@ -306,16 +357,21 @@ fn begin(question: &Question, line: &str) -> Step {
     if line.starts_with('<') {
         return go_on(&question.limits, line.to_owned(), false);
     }
-    if line == DECLINE {
+    if declined(line).is_some() || line == TAKE {
         return Step::Whole(PersonEntry { text: line.to_owned(), reviewed: true });
     }
-    if matches!(line, ":help" | "?") {
-        return Step::More(Entry::Nothing, show(question));
+    match line {
+        ":help" | "?" => return Step::Again(String::new()),
+        ":next" => return Step::Other(None),
+        _ => {}
+    }
+    if let Some(number) = line.strip_prefix(':').and_then(|number| number.parse().ok()) {
+        return Step::Other(Some(number));
     }
     match line.parse::<usize>() {
         Ok(number) if (1..=question.offers.len()).contains(&number) => {
             let (form, turn) = question.offers[number - 1].form(question.limits.clone());
-            filled(question, Box::new(form), turn, String::new())
+            filled(Box::new(form), turn, String::new())
         }
         _ if line.is_empty() => Step::More(Entry::Nothing, PROMPT.to_owned()),
         _ => {
@@ -327,8 +383,16 @@ fn begin(question: &Question, line: &str) -> Step {
     }
 }
 
-/// Entry that declines to answer.
-pub(super) const DECLINE: &str = "-";
+/// Entry that takes a question on that another party has claimed.
+pub(super) const TAKE: &str = ":take";
+/// End of a question whose caller has given up.
+pub(super) const WITHDRAWN: &str = "withdrawn: no answer is taken";
+
+/// The reason of an entry that declines to answer: `-`, or `- reason`.
+pub(super) fn declined(entry: &str) -> Option<&str> {
+    let reason = entry.strip_prefix('-')?;
+    (reason.is_empty() || reason.starts_with(' ')).then(|| reason.trim())
+}
 
 fn go_on(limits: &XmlLimits, text: String, ended: bool) -> Step {
     let whole = || strict::canonicalize_fragment(&Bytes::copy_from_slice(text.as_bytes()), limits);
@@ -341,18 +405,19 @@ fn go_on(limits: &XmlLimits, text: String, ended: bool) -> Step {
 }
 
 /// Converts a turn of a form to a step; `lines` were on the screen since its last question.
-fn filled(question: &Question, form: Box<Form>, turn: FormStep, lines: String) -> Step {
+fn filled(form: Box<Form>, turn: FormStep, lines: String) -> Step {
     match turn {
         // A text of several lines is incomplete.
         FormStep::Ask(text) if text.is_empty() => Step::More(Entry::Form(form, lines), text),
         FormStep::Ask(text) => Step::More(Entry::Form(form, text.clone()), Escaped::text(&text).to_string()),
         FormStep::Send(payload) => Step::Whole(PersonEntry { text: payload, reviewed: true }),
-        FormStep::Cancelled(why) => Step::More(Entry::Nothing, format!("{}\n{}", Escaped::text(&why), show(question))),
+        FormStep::Cancelled(why) => Step::Again(format!("{}\n", Escaped::text(&why))),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::mpsc::error::TryRecvError;
     use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
     use super::*;
@@ -368,8 +433,18 @@ mod tests {
         (Question { title: title.into(), text, offers: offers.into(), limits, urgent, entries }, receiver)
     }
 
+    /// The next news but that the question is on the screen.
+    fn heard(entries: &mut UnboundedReceiver<Heard>) -> Result<Heard, TryRecvError> {
+        loop {
+            match entries.try_recv() {
+                Ok(Heard::Shown) => {}
+                other => return other,
+            }
+        }
+    }
+
     fn entry(entries: &mut UnboundedReceiver<Heard>) -> PersonEntry {
-        match entries.try_recv() {
+        match heard(entries) {
             Ok(Heard::Entry(entry)) => entry,
             other => panic!("no entry, but {other:?}"),
         }
@@ -405,7 +480,7 @@ mod tests {
         let typed = |reviewed| PersonEntry { text: "<a>\u{1b}</a>".to_owned(), reviewed };
         let review = |questions: &mut Questions| questions.review(id, typed(false).text, "<b>\u{1b}</b>".into());
         assert_eq!(questions.line("<a>\u{1b}</a>"), "");
-        assert_eq!(entries.try_recv().unwrap_err(), tokio::sync::mpsc::error::TryRecvError::Empty, "it goes on");
+        assert_eq!(heard(&mut entries).unwrap_err(), TryRecvError::Empty, "it goes on");
         assert_eq!(questions.line(""), "");
         assert_eq!(entry(&mut entries).text, "<a>\u{1b}</a>\n");
         assert_eq!(review(&mut questions), format!("│ <b>\\u{{1b}}</b>\n{SEND}"));
@@ -413,7 +488,7 @@ mod tests {
         assert_eq!(questions.line(""), SEND, "an empty line behind XML is no answer");
         assert_eq!(questions.line("why"), format!("found 'why', expected y or n\n{SEND}"));
         assert!(questions.line("n").starts_with("nothing was sent.\n\n--- one ---\n"));
-        assert!(entries.try_recv().is_err());
+        assert!(heard(&mut entries).is_err());
         questions.line("<a/>");
         assert!(!entry(&mut entries).reviewed);
         review(&mut questions);
@@ -457,10 +532,10 @@ mod tests {
         questions.ask(asked);
         questions.line("1");
         assert!(questions.line(":quit").starts_with("nothing was sent.\n\n--- one ---\n"));
-        assert!(questions.wants_line() && entries.try_recv().is_err());
+        assert!(questions.wants_line() && heard(&mut entries).is_err());
         questions.line("1");
         assert!(questions.end_input().ends_with("The unfinished entry was not sent.\n"));
-        assert_eq!(entries.try_recv(), Ok(Heard::Unattended));
+        assert_eq!(heard(&mut entries), Ok(Heard::Unattended));
     }
 
     #[test]
@@ -470,6 +545,9 @@ mod tests {
         let (two, mut second) = question("two", true);
         let (id, _) = questions.ask(one);
         assert_eq!(questions.ask(two).1, "", "the second waits");
+        assert_eq!(questions.line(":next"), questions.redraw());
+        assert!(questions.line(":1").starts_with("\n--- 1 of 2: one ---"));
+        assert!(questions.line(":3").starts_with("There are 2 questions.\n"));
         assert!(questions.line("-").starts_with("\n--- two ---"));
         questions.line("-");
         assert!(!questions.wants_line());
@@ -498,7 +576,7 @@ mod tests {
         questions.ask(three);
         assert_eq!(entry(&mut second).text, "<b/>");
         let two = questions.shown.unwrap();
-        assert!(questions.close(two, false).contains("\n--- three ---") && questions.wants_line());
+        assert!(questions.close(two, WITHDRAWN).contains("\n--- three ---") && questions.wants_line());
     }
 
     #[test]
@@ -507,11 +585,11 @@ mod tests {
         let (one, mut first) = question("one", true);
         let (id, _) = questions.ask(one);
         questions.line("1");
-        let cancelled = questions.close(id, false);
+        let cancelled = questions.close(id, WITHDRAWN);
         assert_eq!(cancelled, "\n--- one --- withdrawn: no answer is taken\n");
         assert!(questions.was_cancelled() && !questions.was_cancelled() && !questions.wants_line());
         assert_eq!(questions.line("false"), "");
-        assert!(first.try_recv().is_err());
+        assert!(heard(&mut first).is_err());
     }
 
     #[test]
@@ -522,7 +600,7 @@ mod tests {
         let (one, _entries) = question("one", true);
         let (id, shown) = questions.ask(one);
         assert!(shown.starts_with("\n--- one ---"));
-        assert!(questions.close(id, true).starts_with("\n--- boot ---"));
+        assert!(questions.close(id, "").starts_with("\n--- boot ---"));
         questions.line("-");
         assert_eq!(entry(&mut typed).text, "-");
     }
@@ -536,9 +614,8 @@ mod tests {
         let (two, mut later) = question("two", true);
         questions.ask(two);
         for entries in [&mut entries, &mut later] {
-            assert_eq!(entries.try_recv(), Ok(Heard::Unattended));
+            assert_eq!(heard(entries), Ok(Heard::Unattended));
         }
-        assert_eq!(questions.open(), ["one", "two"]);
     }
 
     #[test]

@@ -385,6 +385,17 @@ impl Conversation {
         self.give_up = false;
     }
 
+    /// Lets the conversation go on when this is dropped: its further messages come to the client. Returns one that has come
+    /// before.
+    pub(crate) async fn hand_over(&mut self) -> Option<Egress> {
+        let (tell, told) = oneshot::channel();
+        self.keep();
+        self.client.shared.send_to(self.root, Command::HandOver { root: self.root, tell });
+        // It fails with the organism.
+        let _ = told.await;
+        self.try_receive()
+    }
+
     /// Sends the bytes of the one envelope of the conversation, which is given up if it is dropped before
     /// [`keep`](Self::keep).
     pub(crate) fn send_only_bytes(&mut self, envelope: Bytes) -> Result<(), SendError> {

@@ -510,7 +510,7 @@ impl OrganismBuilder {
             blueprint.problems().into_iter().partition(BlueprintProblem::is_warning);
         self.words.refusals.extend(errors.into_iter().map(StartRefusal::Problem));
         // Tasks of jobs and messages of remote listeners don't come from clients.
-        if self.recoverables.is_empty() && self.parts.is_empty() && !blueprint.has_speaker() {
+        if self.recoverables.is_empty() && !self.parts.iter().any(Part::sends) && !blueprint.has_speaker() {
             warnings.push(BlueprintProblem::NoSpeaker);
         }
         let listeners = blueprint.listeners().map(|(_, listener)| listener.name.clone());

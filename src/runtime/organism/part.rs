@@ -29,6 +29,11 @@ pub(crate) trait Part: Any + Send + Sync {
 
     /// Lets it live in memory, as the organism has no journal.
     fn live_in_memory(&self);
+
+    /// Returns whether messages may come from it, beside those of clients.
+    fn sends(&self) -> bool {
+        true
+    }
 }
 
 /// Mailboxes of listeners elsewhere. They are paused in place of the slots of their listeners: messages come there, and
@@ -87,10 +92,6 @@ impl Parts {
     /// Lists all parts, in the order in which they were added.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &dyn Part> {
         self.0.iter().map(|part| &**part)
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 

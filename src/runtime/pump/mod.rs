@@ -317,6 +317,11 @@ impl Shard {
                 let input = if cancel { Input::Cancel { client, root } } else { Input::Left { client, root } };
                 self.cores.handle(to, input, now);
             }
+            Command::HandOver { root, tell } => {
+                self.router.close(root);
+                // The conversation may be dropped meanwhile.
+                let _ = tell.send(());
+            }
             Command::Start { origin, start } => self.start(origin, *start),
             Command::Resume { origin, invocation, call, result } => {
                 self.shard_context.resume(origin, invocation, call, result)

@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Open { root: ThreadId, sender: EgressSender, input: Input },
     /// The client has left a conversation.
     Leave { client: ClientId, root: ThreadId, cancel: bool },
+    /// Messages of a conversation leave by the port of its client from now on.
+    HandOver { root: ThreadId, tell: oneshot::Sender<()> },
     /// A message on a thread of another shard, for a listener that lives here.
     Start { origin: CoreId, start: Box<Start> },
     /// The result of calls of such a handler.

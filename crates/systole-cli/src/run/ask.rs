@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::units;
 #[cfg(feature = "gateway")]
-use crate::{operate, print};
+use crate::{inbox, operate, print};
 use systole::process::signals::Signals;
 
 /// Time limit of work that an answer or a cancellation leaves behind: the end of its conversation among it, which a journal
@@ -82,7 +82,8 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
             biased;
             answer = answer => answer,
             _ = organism.broken() => Ok(None),
-            () = waits_for_people(organism, &stage.console) => {
+            // With a time limit people elsewhere may answer.
+            () = waits_for_people(organism, &stage.console), if args.within.is_none() => {
                 note_questions(&stage.console, &stage.screen, durable);
                 return Ok((ExitCode::from(UNANSWERED), Duration::ZERO));
             }
@@ -131,6 +132,17 @@ fn online(args: &Ask, journal: &Journaled) -> Result<ExitCode, Failure> {
         message => message.as_bytes().to_vec(),
     };
     let answer = operate::ask(journal, CLIENT, message, args.within)?;
+    if let Some(people) = answer["people"].as_array() {
+        let conversation = answer["conversation"].as_str().unwrap_or_default();
+        for question in people {
+            print::note(format_args!("{}", inbox::waits(question)));
+        }
+        print::note(format_args!(
+            "answer with `systole inbox answer`, or wait here with --within; conversation {conversation} goes on, and the \
+             organism prints its answer"
+        ));
+        return Ok(ExitCode::from(UNANSWERED));
+    }
     if answer["ended"] == true {
         let conversation = answer["conversation"].as_str().unwrap_or_default();
         return Err(Failure::no(format!(
@@ -155,7 +167,7 @@ async fn elapse(within: Option<Duration>) {
 async fn waits_for_people(organism: &Organism, console: &Console) {
     loop {
         organism.run_until_idle().await;
-        if !console.open_questions().is_empty() {
+        if !console.people().open_questions().is_empty() {
             return;
         }
         sleep(RETRY).await;

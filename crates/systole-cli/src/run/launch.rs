@@ -13,7 +13,8 @@ use systole::config::{
 };
 use systole::listeners::human::{self, Console};
 use systole::runtime::Events;
-use systole_core::core::Party;
+use systole_core::core::{Contract, Party};
+use systole_core::protocol::boot_qname;
 use tracing::Level;
 
 use super::input::{self, Input, Source};
@@ -66,7 +67,7 @@ impl Stage {
 
     /// Prepares everything that needs no organism, for one whose file was read.
     pub(super) fn of(args: &Run, (config, files): (Config, Vec<PathBuf>)) -> Result<Self, Failure> {
-        let people = config.kinds.contains(&ListenerKind::Human);
+        let people = has_people(&config);
         let watch = args.watch.then(|| Watch::new(&args.organism, &args.files, people, files));
         let Inputs { sources, keyboard } = Inputs::new(args, &config, people)?;
         let terminal = if people { keyboard.terminal() } else { PeopleTerminal::None };
@@ -122,6 +123,15 @@ impl Stage {
     }
 }
 
+/// Returns whether people at the terminal are listeners: those that operators answer for, and prompts.
+pub(super) fn has_people(config: &Config) -> bool {
+    let boots = |contract: &Contract| contract.accepts.contains(&boot_qname());
+    config.blueprint.listeners().zip(&config.kinds).any(|((_, contract), kind)| match kind {
+        ListenerKind::Human(human) => human.to.operators || boots(contract),
+        _ => false,
+    })
+}
+
 fn style(args: &Run, people: bool) -> Style {
     match (args.json, people || args.quiet) {
         (true, _) => Style::Json,
@@ -172,7 +182,7 @@ const TERMINAL: &str = "/dev/tty";
 
 fn no_terminal(config: &Config, cause: &io::Error) -> Failure {
     let people =
-        config.blueprint.listeners().zip(&config.kinds).filter(|(_, kind)| matches!(kind, ListenerKind::Human));
+        config.blueprint.listeners().zip(&config.kinds).filter(|(_, kind)| matches!(kind, ListenerKind::Human(_)));
     let people: Vec<String> = people.map(|((_, contract), _)| format!("'{}'", contract.name)).collect();
     Failure::unusable(format!(
         "{} (human: true) needs a terminal, because standard input (-) holds messages, and there is no terminal \

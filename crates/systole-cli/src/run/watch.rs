@@ -6,7 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use systole::config::{Config, ListenerKind, Survey};
+use systole::config::{Config, Survey};
+
+use super::launch::has_people;
 use tokio::time::{Instant, sleep_until};
 
 use crate::report;
@@ -88,9 +90,9 @@ impl Watch {
             let file = short(file);
             let name = file.display();
             match config {
-                Ok(config) if config.kinds.contains(&ListenerKind::Human) == self.people => return (file, config),
+                Ok(config) if has_people(&config) == self.people => return (file, config),
                 Ok(_) => screen.note(&format!(
-                    "{name} changed: start the program again, since the first listener with human: true came, or the last one went"
+                    "{name} changed: start the program again, since the first listener came that people at the terminal answer for, or the last one went"
                 )),
                 Err(findings) => {
                     screen.note(&format!("{name} changed: the organism goes on unchanged until these mistakes are corrected"));

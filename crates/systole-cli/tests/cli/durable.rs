@@ -112,13 +112,12 @@ fn a_question_outlives_the_end_of_its_keyboard() {
     let said = nobody(&["run", "organism.yaml", "ask.xml", "--until-idle"]).output().unwrap();
     let err = String::from_utf8(said.stderr).unwrap();
     assert_eq!((said.status.code(), said.stdout.as_slice()), (Some(4), &b""[..]), "{err}");
-    let waits =
-        "questions wait for a person: cli asks judge: they wait in the journal for the next start at a terminal";
+    let waits = "questions wait for a person: cli asks judge: they wait in the journal (`systole inbox` lists them)";
     assert!(err.contains(waits), "{err}");
 
     // A service.
     let mut service = nobody(&["run", "organism.yaml"]).spawn().unwrap();
-    until(service.stderr.as_mut().unwrap(), "a question to judge waits without a keyboard");
+    until(service.stderr.as_mut().unwrap(), "a question to judge waits for people elsewhere");
     kill_process(Pid::from_child(&service), Signal::TERM).unwrap();
     let mut rest = String::new();
     service.stderr.as_mut().unwrap().read_to_string(&mut rest).unwrap();

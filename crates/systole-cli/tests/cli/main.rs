@@ -15,6 +15,8 @@ mod durable;
 #[cfg(feature = "gateway")]
 mod entrances;
 mod guide;
+#[cfg(feature = "gateway")]
+mod inbox;
 mod journal;
 mod killed;
 mod manual;

@@ -220,3 +220,33 @@ fn a_person_without_a_terminal_is_told_with_their_name() {
     assert!(err.starts_with("'judge' (human: true) needs a terminal, because standard input (-) holds"), "{err}");
     assert!(err.contains("name that instead of -"), "{err}");
 }
+
+/// The same question, for the person at the terminal and somebody elsewhere.
+#[cfg(feature = "gateway")]
+#[test]
+fn an_answer_from_elsewhere_closes_the_question_on_the_terminal() {
+    let organism = ORGANISM.replace("human: true", "human: { people: [ada, operator] }");
+    let organism = format!("durability: process\njournal: court.journal\n{organism}");
+    let mut person = Person::before(&organism, "elsewhere", true, &["--until-idle"]);
+    person.sees("\n> ");
+    person.types("<verdict>");
+    let inbox = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_systole"))
+            .arg("inbox")
+            .args(args)
+            .current_dir(&person.folder)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let listed: serde_json::Value = serde_json::from_str(&inbox(&["--json"])).unwrap();
+    let (question, state) = (listed[0]["question"].as_str().unwrap(), listed[0]["state"].as_str().unwrap());
+    assert_eq!(state, "shown");
+    inbox(&["answer", question, VERDICT, "--as", "ada"]);
+    person.sees("--- cli asks judge --- answered by ada: no answer is taken");
+    person.ring();
+    let (code, out, events) = person.ends();
+    assert!(code == Some(0) && out.contains(VERDICT), "{out}{events}");
+}

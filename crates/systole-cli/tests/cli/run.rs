@@ -513,7 +513,7 @@ fn a_person_who_is_not_there_ends_no_question() {
     let said = run(&["human.yaml", "ask.xml", "--until-idle"], "");
     assert_eq!((said.code, said.out.as_str()), (4, ""), "{}", said.err);
     assert!(said.err.contains("The keyboard is closed."), "{}", said.err);
-    assert!(said.err.contains("a question to judge waits without a keyboard"), "{}", said.err);
+    assert!(said.err.contains("a question to judge waits for people elsewhere"), "{}", said.err);
 }
 
 #[test]

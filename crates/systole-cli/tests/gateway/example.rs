@@ -46,3 +46,14 @@ fn a_task_waits_for_its_job_and_outlives_a_kill() {
     let done = [r#""status":"completed""#, r#""attempts":1"#, r#""text":"half of it""#, r#""result":"Two typos.""#];
     assert!(done.iter().all(|part| task.contains(part)), "{said}");
 }
+
+#[test]
+fn people_approve_over_http_and_from_a_second_process_after_a_kill() {
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/approvals/demo.sh");
+    let run = Command::new("sh").arg(demo).env("SYSTOLE", env!("CARGO_BIN_EXE_systole")).output().unwrap();
+    let said = String::from_utf8(run.stdout).unwrap();
+    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
+    let parts =
+        [r#""state":"answered","by":"ada""#, "was answered by ada at ", "declined by system", "too dear", ">paid<"];
+    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+}

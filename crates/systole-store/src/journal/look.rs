@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, named_params};
+use systole_core::core::Usage;
 use systole_core::journal::{MessageRecord, Number, Owner, ThreadRecord};
 use systole_core::vocab::{FaultCode, MessageId, Name, QName, ThreadId, ThreadPath, Time};
 use systole_xml::ladder::root_of;
@@ -374,6 +375,23 @@ fn holds(reader: &JournalReader, root: &ThreadRecord, text: &str) -> Result<(boo
         }
     }
     Ok((false, read))
+}
+
+/// Sums what the answers of models in a conversation used, as far as it is kept: notes on requests have a `usage`.
+pub(super) fn usage(reader: &JournalReader, of: ThreadId) -> Result<Usage, FileProblem> {
+    let sql = "SELECT json_extract(note.value, '$.value.usage') FROM note JOIN message ON note.message = message.number \
+               JOIN thread ON message.thread = thread.number \
+               WHERE thread.root = (SELECT root FROM thread WHERE id = ?1) \
+               AND json_extract(note.value, '$.value.usage') IS NOT NULL";
+    let mut statement = reader.db.prepare_cached(sql)?;
+    let mut rows = statement.query([of.as_uuid().as_bytes()])?;
+    let mut sum = Usage::default();
+    while let Some(row) = rows.next()? {
+        let usage: String = row.get(0)?;
+        // A note of another kind may have a field of that name.
+        sum = serde_json::from_str(&usage).map_or(sum, |usage| sum.plus(usage));
+    }
+    Ok(sum)
 }
 
 pub(super) fn threads(

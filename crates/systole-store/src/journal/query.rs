@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{OptionalExtension, Params, named_params};
-use systole_core::core::Egress;
+use systole_core::core::{Egress, Usage};
 use systole_core::journal::{
     EgressRecord, JournalError, JournalErrorKind, MailRecord, MailStatus, Moment, Number, SubmissionRecord, TaskRecord,
 };
@@ -410,6 +410,10 @@ impl Query for JournalQuery {
 
     fn message(&self, id: MessageId) -> Answering<'_, Vec<KeptMessage>> {
         Box::pin(self.run(move |reader| look::message(reader, id)))
+    }
+
+    fn usage(&self, of: ThreadId) -> Answering<'_, Usage> {
+        Box::pin(self.run(move |reader| look::usage(reader, of)))
     }
 
     fn moment(&self, retry: Retry) -> Answering<'_, Result<Moment, RetryError>> {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use systole_core::core::Usage;
 use systole_core::journal::{
     BudgetRecord, Journal, JournalError, LetterRecord, Moment, Number, Owner, SubmissionRecord, TaskRecord,
     ThreadRecord,
@@ -220,6 +221,9 @@ pub trait Query: fmt::Debug + Send + Sync {
 
     /// Finds a message in a mailbox of a thread, with all that its handler did.
     fn message(&self, id: MessageId) -> Answering<'_, Vec<KeptMessage>>;
+
+    /// Sums the tokens and the cost of the answers of models in a conversation.
+    fn usage(&self, of: ThreadId) -> Answering<'_, Usage>;
 
     /// Reads the moment of a retry.
     fn moment(&self, retry: Retry) -> Answering<'_, Result<Moment, RetryError>>;

@@ -315,6 +315,12 @@ impl Core {
         wanted.map(|thread| (thread.id, self.state_of(thread))).collect()
     }
 
+    /// The conversations of those of these threads that are open here, in no order.
+    pub fn roots_of(&self, threads: &HashSet<ThreadId>) -> Vec<(ThreadId, ThreadId)> {
+        let wanted = self.tree.threads.values().filter(|thread| threads.contains(&thread.id));
+        wanted.map(|thread| (thread.id, self.tree.threads.get(thread.root).map_or(thread.id, |root| root.id))).collect()
+    }
+
     /// Finds a root. Those of the organism itself are in no index.
     fn root_key(&self, root: ThreadId) -> Option<ThreadKey> {
         let mut roots = self.tree.threads.iter().filter(|(_, thread)| thread.parent.is_none());

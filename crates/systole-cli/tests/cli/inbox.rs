@@ -1,0 +1,265 @@
+//! People who answer from elsewhere, as processes: questions that outlive the program and its terminal, `systole inbox` from a
+//! second process, and tokens of people.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::kit::waiting::{Lines, until};
+use crate::kit::{Scratch, has};
+
+/// A shop whose clerk asks its boss; `PEOPLE` may answer.
+const ORGANISM: &str = r#"organism: { name: shop }
+durability: process
+journal: shop.journal
+gateway: { listen: "127.0.0.1:0" }
+teams: { owners: [bob, eve] }
+clients: [{ name: cli, calls: ["{urn:t}ask"] }]
+listeners:
+  - name: boss
+    human: { people: [PEOPLE]ANNOUNCE }
+    schemas: [thing.xsd]
+    accepts: ["{urn:t}ask"]
+    replies: ["{urn:t}verdict"]
+"#;
+
+const ASK: &str = "<ask xmlns=\"urn:t\">guilty?</ask>";
+const VERDICT: &str = "<verdict xmlns=\"urn:t\"><ok>true</ok><note>x</note></verdict>";
+
+struct Shop {
+    folder: Scratch,
+}
+
+impl Shop {
+    fn new(name: &str, people: &str) -> Self {
+        Self::announcing(name, people, "")
+    }
+
+    fn announcing(name: &str, people: &str, announce: &str) -> Self {
+        let folder = Scratch::new(&format!("inbox-{name}"));
+        let organism = ORGANISM.replace("PEOPLE", people).replace("ANNOUNCE", announce);
+        fs::write(folder.join("organism.yaml"), organism).unwrap();
+        fs::write(folder.join("ask.xml"), ASK).unwrap();
+        let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run/thing.xsd");
+        fs::copy(schema, folder.join("thing.xsd")).unwrap();
+        Self { folder }
+    }
+
+    fn systole(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(args).current_dir(&self.folder).env_remove("SYSTOLE_LOG").stdin(Stdio::null());
+        command
+    }
+
+    /// Starts the organism without a terminal, and waits until its question is there.
+    fn start(&self) -> Runs {
+        let log = fs::File::create(self.folder.join("log")).unwrap();
+        let mut run = self.systole(&["run", "organism.yaml", "ask.xml"]);
+        let mut child = run.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let out = Lines::of(child.stdout.take().unwrap());
+        let runs = Runs { child, out };
+        until("the question", || (self.questions().len() == 1).then_some(()));
+        runs
+    }
+
+    fn command(&self, args: &[&str]) -> Output {
+        self.systole(args).output().unwrap()
+    }
+
+    /// Runs a command that succeeds; what it prints.
+    #[track_caller]
+    fn done(&self, args: &[&str]) -> String {
+        let output = self.command(args);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{args:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        text
+    }
+
+    /// Runs a command that fails; its exit code and what it complains of.
+    #[track_caller]
+    fn fails(&self, args: &[&str]) -> (i32, String) {
+        let output = self.command(args);
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    /// The questions of the running organism; none while it doesn't serve.
+    fn questions(&self) -> Vec<Value> {
+        let output = self.command(&["inbox", "--json"]);
+        let is_served = fs::exists(self.folder.join("shop.journal.socket")).unwrap();
+        let all: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        all.as_array().cloned().filter(|_| is_served).unwrap_or_default()
+    }
+
+    fn question(&self) -> String {
+        self.questions()[0]["question"].as_str().unwrap().to_owned()
+    }
+
+    /// A request as a person; status and body of the answer.
+    fn http(&self, token: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+        let log = fs::read_to_string(self.folder.join("log")).unwrap();
+        let (_, address) = log.split_once("address=").expect("the log names the address");
+        let mut stream = TcpStream::connect(address.lines().next().unwrap()).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+
+    fn token(&self, name: &str) -> String {
+        self.done(&["token", "new", name]).trim().to_owned()
+    }
+}
+
+/// A running organism; it is killed when the test drops it.
+struct Runs {
+    child: Child,
+    out: Lines,
+}
+
+impl Runs {
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_question_outlives_kills_and_starts_without_a_terminal_until_a_person_answers_over_http() {
+    let shop = Shop::new("outlives", "ada, owners");
+    let (ada, eve) = (shop.token("ada"), shop.token("eve"));
+    let runs = shop.start();
+    let question = shop.question();
+    runs.kill();
+    // Nothing runs: the journal has the question.
+    let listed = shop.command(&["inbox"]);
+    let (out, err) = (String::from_utf8_lossy(&listed.stdout), String::from_utf8_lossy(&listed.stderr));
+    assert!(listed.status.success() && out.contains(&question) && out.contains("ada, bob, eve"), "{out}{err}");
+    has(&err, &["the organism doesn't run: start it with `systole run organism.yaml`"]);
+    let (code, err) = shop.fails(&["inbox", "answer", &question, VERDICT]);
+    assert!(code == 2 && err.contains("start it with `systole run`"), "{err}");
+    shop.start().kill();
+    let runs = shop.start();
+    assert_eq!(shop.question(), question, "it is the same one");
+    let path = format!("/v1/questions/{question}/answer");
+    let (status, refused) =
+        shop.http(&ada, "POST", &path, "<verdict xmlns='urn:t'><ok>maybe</ok><note>x</note></verdict>");
+    assert!(status == 422 && refused.contains("\"place\"") && refused.contains("\"example\""), "{refused}");
+    let (status, answered) = shop.http(&ada, "POST", &path, VERDICT);
+    assert_eq!(status, 200, "{answered}");
+    let (status, late) = shop.http(&eve, "POST", &path, VERDICT);
+    assert!(status == 409 && late.contains("was answered by ada"), "{late}");
+    runs.out.until("the answer", |line| line.contains(VERDICT));
+}
+
+#[test]
+fn a_second_process_answers_claims_and_declines() {
+    let shop = Shop::new("second", "ada, operator");
+    let runs = shop.start();
+    let question = shop.question();
+    let digits = &question[28..];
+    has(&shop.done(&["inbox"]), &[&question, "cli", "boss", "ada, operator"]);
+    has(&shop.done(&["inbox", "show", digits]), &["│ <ask xmlns=\"urn:t\">guilty?</ask>", "answer as in <verdict"]);
+    assert_eq!(shop.done(&["inbox", "claim", digits, "--as", "ada"]), "claimed by ada\n");
+    let (code, err) = shop.fails(&["inbox", "answer", digits, VERDICT]);
+    assert!(code == 1 && err.contains("ada has claimed the question at "), "{err}");
+    assert_eq!(shop.done(&["inbox", "release", digits]), "shown\n");
+    let (code, err) =
+        shop.fails(&["inbox", "answer", digits, "<verdict xmlns='urn:t'><ok>maybe</ok><note>x</note></verdict>"]);
+    assert!(code == 1 && err.contains("1:") && err.contains("Write it as in <verdict"), "{err}");
+    let (code, err) = shop.fails(&["inbox", "answer", digits, VERDICT, "--as", "bob"]);
+    assert!(code == 1 && err.contains("no open question"), "{err}");
+    assert_eq!(shop.done(&["inbox", "answer", digits, VERDICT]), "answered by system\n");
+    runs.out.until("the answer", |line| line.contains(VERDICT));
+    runs.kill();
+    fs::write(shop.folder.join("ask.xml"), "<ask xmlns=\"urn:t\">again?</ask>").unwrap();
+    let runs = shop.start();
+    let declined = shop.done(&["inbox", "decline", &shop.question(), "--reason", "no time"]);
+    assert_eq!(declined, "declined by system\n");
+    runs.out.until("the fault", |line| line.contains("the person declined to answer: no time"));
+}
+
+#[test]
+fn the_keyboard_of_a_second_process_asks_part_by_part() {
+    let shop = Shop::new("keyboard", "ada");
+    let runs = shop.start();
+    let mut inbox = shop.systole(&["inbox", "answer", "--as", "ada"]);
+    let mut inbox = inbox.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // The entry is refused first, with the rule and an example.
+    let typed = "<verdict xmlns='urn:t'><ok>maybe</ok><note>x</note></verdict>\n1\ntrue\nx\ny\n";
+    inbox.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    let output = inbox.wait_with_output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    has(&shown, &["--- cli asks boss, since 20", "│ <ask xmlns=\"urn:t\">guilty?</ask>", "Write it as in <verdict"]);
+    runs.out.until("the answer", |line| line.contains(VERDICT));
+    assert_eq!(shop.command(&["inbox", "answer", "--as", "ada"]).status.code(), Some(0), "nothing waits");
+}
+
+#[test]
+fn the_end_of_the_keyboard_of_a_second_process_leaves_the_question() {
+    let shop = Shop::new("left", "ada");
+    let _runs = shop.start();
+    let left = shop.command(&["inbox", "answer", "--as", "ada"]);
+    assert_eq!(left.status.code(), Some(4));
+    assert_eq!(shop.questions().len(), 1);
+}
+
+#[test]
+fn a_running_organism_is_asked_and_the_question_left_to_people() {
+    let shop = Shop::new("ask", "ada");
+    let runs = shop.start();
+    shop.done(&["inbox", "answer", &shop.question(), VERDICT, "--as", "ada"]);
+    runs.out.until("the first answer", |line| line.contains(VERDICT));
+    let (code, err) = shop.fails(&["ask", "organism.yaml", ASK]);
+    assert_eq!(code, 4, "{err}");
+    has(&err, &["cli asks boss, which waits for ada", "systole inbox answer", "--within"]);
+    // Its answer is printed by the organism.
+    shop.done(&["inbox", "answer", &shop.question(), VERDICT, "--as", "ada"]);
+    runs.out.until("the second answer", |line| line.contains(VERDICT));
+    // With a time to wait the answer comes here.
+    let mut asking = shop.systole(&["ask", "organism.yaml", ASK, "--within", "60s"]);
+    let asking = asking.stdout(Stdio::piped()).spawn().unwrap();
+    until("the question", || (shop.questions().len() == 1).then_some(()));
+    shop.done(&["inbox", "answer", &shop.question(), VERDICT, "--as", "ada"]);
+    let asked = asking.wait_with_output().unwrap();
+    assert_eq!((asked.status.code(), String::from_utf8_lossy(&asked.stdout)), (Some(0), format!("{VERDICT}\n").into()));
+}
+
+#[test]
+fn a_question_is_announced_once_over_restarts() {
+    let announce =
+        ", announce: { command: [sh, -c, \"[ -e ready ] || { touch ready; exit 1; }; cat >>told; echo >>told\"] }";
+    let shop = Shop::announcing("announce", "ada", announce);
+    let runs = shop.start();
+    let told = || fs::read_to_string(shop.folder.join("told")).unwrap_or_default();
+    // The first attempt fails.
+    until("the announcement", || told().ends_with("</message>\n").then_some(()));
+    has(&told(), &["<to>boss</to>", "guilty?", &shop.question()]);
+    let thread = shop.questions()[0]["thread"].as_str().unwrap().to_owned();
+    until("its note", || shop.done(&["thread", "show", &thread]).contains("announced").then_some(()));
+    runs.kill();
+    let runs = shop.start();
+    fs::write(shop.folder.join("second.xml"), "<ask xmlns=\"urn:t\">innocent?</ask>").unwrap();
+    let (code, err) = shop.fails(&["ask", "organism.yaml", "<ask xmlns=\"urn:t\">innocent?</ask>"]);
+    assert_eq!(code, 4, "{err}");
+    until("the second announcement", || told().contains("innocent?").then_some(()));
+    assert_eq!(told().matches("guilty?").count(), 1, "{}", told());
+    runs.kill();
+}

@@ -1,0 +1,248 @@
+//! Announcements of questions to people: a command that runs, or a push to a webhook, once for each question.
+//!
+//! A question is announced until the command exits with 0, or the peer has answered with a status of success, or the
+//! attempts are used up, which is an error of the log. That it is done is a note of the question, so a restart doesn't
+//! announce it again. At least once: a crash between the announcement and the note repeats it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use systole_core::question::{Answerer, QuestionAct};
+use systole_core::vocab::{MessageId, Name, Time};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::listeners::human::announce::Announce;
+use crate::listeners::human::people::{Asked, People};
+use crate::outbound::retry::Policy;
+use crate::outbound::{
+    Begun, DeliveryOptions, DeliveryOutcome, DeliveryStore, Engine, Guard, Job, OutboundDelivery, OutboundError,
+    Secret, Stored,
+};
+use crate::process::announce;
+use crate::runtime::Organism;
+use crate::settings::read_secret;
+
+/// Attempts of a command, and the pause behind the first; each further one is twice as long.
+const ATTEMPTS: u32 = 5;
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Announces the questions of an organism on a thread of its own, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Announcer {
+    end: watch::Sender<bool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+/// The reason why questions can't be announced.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum AnnounceError {
+    /// The secret of a webhook can't be read.
+    #[error("the secret of the webhook of {listener}: {why}")]
+    Secret {
+        /// The listener.
+        listener: Name,
+        /// The problem.
+        why: String,
+    },
+    /// The engine that sends can't start.
+    #[error(transparent)]
+    Outbound(#[from] OutboundError),
+    /// The system refuses a thread.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+systole_core::vocab::debug_is_display!(AnnounceError);
+
+impl Announcer {
+    /// Starts it for listeners with an announcement; `None` without any.
+    pub(crate) fn start(organism: &Organism, all: BTreeMap<Name, Announce>) -> Result<Option<Self>, AnnounceError> {
+        if all.is_empty() {
+            return Ok(None);
+        }
+        let people = organism.people();
+        let clock = organism.shared.clock.clone();
+        let options = options(&all)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let store = Arc::new(Webhooks {
+            people: people.clone(),
+            all: all.clone(),
+            begun: Mutex::default(),
+            now: {
+                let clock = clock.clone();
+                Box::new(move || clock.now())
+            },
+        });
+        let (end, ended) = watch::channel(false);
+        let engine = {
+            let _within = runtime.enter();
+            Engine::start(store, options, clock.clone())?
+        };
+        let thread = std::thread::Builder::new().name("announcer".to_owned()).spawn(move || {
+            runtime.block_on(run(people, all, engine, move || clock.now(), ended));
+            runtime.shutdown_background();
+        })?;
+        Ok(Some(Self { end, thread: Some(thread) }))
+    }
+}
+
+impl Drop for Announcer {
+    fn drop(&mut self) {
+        self.end.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            // The log has a panic of the thread already.
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn run(
+    people: People,
+    all: BTreeMap<Name, Announce>,
+    engine: Engine,
+    now: impl Fn() -> Time + Clone + Send + 'static,
+    mut ended: watch::Receiver<bool>,
+) {
+    let mut changes = people.watch();
+    let (mut begun, mut commands) = (HashSet::new(), JoinSet::new());
+    loop {
+        changes.borrow_and_update();
+        let open = people.unannounced();
+        begun.retain(|id| open.iter().any(|asked| asked.id == *id));
+        for asked in open {
+            match all.get(&asked.listener) {
+                Some(Announce::Command(spec)) if begun.insert(asked.id) => {
+                    let (people, spec, now) = (people.clone(), spec.clone(), now.clone());
+                    commands.spawn(async move {
+                        let mut pause = PAUSE;
+                        for attempt in 1..=ATTEMPTS {
+                            match announce(&asked.listener, &spec, &asked.about, asked.envelope.clone()).await {
+                                Ok(()) => break,
+                                Err(why) if attempt == ATTEMPTS => {
+                                    tracing::error!(listener = %asked.listener, question = %asked.id, why, "a question was not announced");
+                                }
+                                Err(_) => tokio::time::sleep(pause).await,
+                            }
+                            pause *= 2;
+                        }
+                        done(&people, asked.id, now()).await;
+                    });
+                }
+                Some(Announce::Push(_)) => engine.wake(asked.listener.clone()),
+                Some(Announce::Command(_)) | None => {}
+            }
+        }
+        while commands.try_join_next().is_some() {}
+        tokio::select! {
+            _ = ended.wait_for(|ended| *ended) => break,
+            changed = changes.changed() => if changed.is_err() { break },
+        }
+    }
+    engine.close(Duration::ZERO).await;
+}
+
+/// Notes that a question is announced.
+async fn done(people: &People, id: MessageId, now: Time) {
+    let by = Answerer { name: Name::system(), is_operator: true };
+    // One that has ended needs no note.
+    let _ = people.act(id, &by, QuestionAct::Announce, None, now).await;
+}
+
+fn options(all: &BTreeMap<Name, Announce>) -> Result<DeliveryOptions, AnnounceError> {
+    let (mut guards, mut secrets) = (HashMap::new(), HashMap::new());
+    for (listener, announce) in all {
+        let Announce::Push(push) = announce else { continue };
+        if push.allow_private {
+            guards.insert(listener.clone(), Guard::private());
+        }
+        if let Some(file) = &push.secret {
+            let secret = read_secret(file).map_err(|why| AnnounceError::Secret { listener: listener.clone(), why })?;
+            secrets.insert(listener.clone(), Secret::new(&secret));
+        }
+    }
+    let policy = Policy { retry_after: true, ..Policy::default() };
+    Ok(DeliveryOptions {
+        policy,
+        guards,
+        secrets,
+        unpooled: all.keys().cloned().collect(),
+        ..DeliveryOptions::default()
+    })
+}
+
+/// Questions as deliveries to webhooks.
+struct Webhooks {
+    people: People,
+    all: BTreeMap<Name, Announce>,
+    /// The attempts that were made for each question in this run.
+    begun: Mutex<HashMap<MessageId, Attempts>>,
+    now: Box<dyn Fn() -> Time + Send + Sync>,
+}
+
+#[derive(Default, Clone)]
+struct Attempts {
+    count: u32,
+    spent: Duration,
+    next: Option<Time>,
+    error: Option<String>,
+}
+
+impl std::fmt::Debug for Webhooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Webhooks").finish_non_exhaustive()
+    }
+}
+
+impl Webhooks {
+    fn first(&self, target: &Name) -> Option<Arc<Asked>> {
+        self.people.unannounced().into_iter().find(|asked| asked.listener == *target)
+    }
+
+    fn attempts<T>(&self, id: MessageId, change: impl FnOnce(&mut Attempts) -> T) -> T {
+        change(self.begun.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default())
+    }
+}
+
+impl DeliveryStore for Webhooks {
+    fn head(&self, target: Name) -> Stored<'_, Option<Job>> {
+        Box::pin(async move {
+            let (Some(asked), Some(Announce::Push(push))) = (self.first(&target), self.all.get(&target)) else {
+                return Ok(None);
+            };
+            let Some(url) = &push.url else { return Ok(None) };
+            let made = self.attempts(asked.id, |made| made.clone());
+            let delivery = OutboundDelivery::new(asked.id, target, url, asked.envelope.clone());
+            let delivery = OutboundDelivery { signed: push.secret.is_some(), ..delivery };
+            let Attempts { count: attempts, spent, next, error: last_error } = made;
+            Ok(Some(Job { delivery, attempts, spent, next, last_error }))
+        })
+    }
+
+    fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, Option<Begun>> {
+        Box::pin(async move {
+            let is_open = self.people.unannounced().iter().any(|asked| asked.id == id);
+            self.attempts(id, |made| (made.count, made.spent, made.next) = (attempts, spent, None));
+            Ok(is_open.then(Begun::default))
+        })
+    }
+
+    fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool> {
+        Box::pin(async move {
+            self.attempts(id, |made| (made.next, made.error, made.spent) = (Some(until), Some(error), spent));
+            Ok(self.people.unannounced().iter().any(|asked| asked.id == id))
+        })
+    }
+
+    /// The log of the engine has a delivery that was given up.
+    fn settle(&self, id: MessageId, _: DeliveryOutcome) -> Stored<'_, ()> {
+        Box::pin(async move {
+            self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            done(&self.people, id, (self.now)()).await;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,363 @@
+//! Questions to people: looks and acts of one party, a person or an operator.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use systole_core::core::Answered;
+use systole_core::question::{Answerer, QuestionAct, QuestionRefusal, QuestionState};
+use systole_core::vocab::{Fault, MessageId, ThreadId};
+use systole_xml::ladder::Raw;
+use systole_xml::schema::Validator;
+
+use super::act::Recorded;
+use super::{LookError, Wanted};
+use crate::journal::{HistoryRecord, Query};
+use crate::listeners::human::judge::{judge, refusal};
+use crate::listeners::human::people::{Asked, Judged, People, PeopleError, Seen};
+use crate::runtime::Organism;
+
+/// Largest entry, in bytes, that is judged on the calling thread where there is another one.
+const SHORT: usize = 16 << 10;
+/// Most characters of a reason.
+const REASON: usize = 1000;
+
+/// Looks and acts of one party on the questions of an organism. It sees those that it may answer; an operator sees all.
+#[derive(Debug, Clone)]
+pub struct Questions<'a> {
+    organism: &'a Organism,
+    people: People,
+    by: Answerer,
+}
+
+/// State of a question, and the party that made it so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct QuestionStateRecord {
+    /// `waiting`, `shown`, `claimed`, `answered` or `declined`.
+    pub state: String,
+    /// The party that claimed, answered or declined; `system` is the operator at the terminal or the socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The time of that (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+}
+
+/// A question to people.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct QuestionRecord {
+    /// The id: that of the message that asks.
+    pub question: String,
+    /// The listener that is asked.
+    pub listener: String,
+    /// The sender.
+    pub from: String,
+    /// The payload, {namespace}local; left out for a fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    /// The conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// The thread.
+    pub thread: String,
+    /// The time since which it waits (RFC 3339): where there is a journal, over restarts.
+    pub since: String,
+    /// The time at which it is withdrawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    /// The people that may answer.
+    pub people: Vec<String>,
+    /// True if operators may answer, too.
+    pub operators: bool,
+    /// Its state.
+    #[serde(flatten)]
+    pub state: QuestionStateRecord,
+    /// The use of models in its conversation so far, where there is a journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostRecord>,
+    /// The message, XML. Lists leave it out, with all below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The payloads with which it may be answered, and those of calls before an answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<AnswerRecord>,
+    /// Answers to the calls that were made for it, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<String>,
+}
+
+/// The use of models in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct CostRecord {
+    /// Tokens of requests and answers.
+    pub tokens: u64,
+    /// Cost, in the currency of the operator's prices.
+    pub cost: f64,
+}
+
+/// A payload with which a question may be answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct AnswerRecord {
+    /// The payload, {namespace}local.
+    pub payload: String,
+    /// A valid instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
+    /// Its XSD.
+    pub schema: String,
+}
+
+/// A page of questions, oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct QuestionPage {
+    /// The questions.
+    pub items: Vec<QuestionRecord>,
+    /// Questions that wait for the party, on all pages.
+    pub waiting: usize,
+    /// The `after` of the next page; left out on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// The reason why a look at a question or an act on it failed.
+#[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum QuestionError {
+    /// No such question is open, or it is for others.
+    #[error("there is no such question: it has ended, or is for others")]
+    Unknown,
+    /// A rule forbids the act.
+    #[error(transparent)]
+    Refused(#[from] QuestionRefusal),
+    /// The entry breaks the contract of the listener: the fault has the rule, the place and an example.
+    #[error("{}", refusal(.0))]
+    Wrong(Box<Fault>),
+    /// The question was withdrawn before the act was durable, or the organism ends.
+    #[error("the question was withdrawn before the act was durable: look again")]
+    Lost,
+    /// A part of the request can't be read.
+    #[error("{0}")]
+    Invalid(String),
+    /// The journal can't be read.
+    #[error(transparent)]
+    Look(#[from] LookError),
+}
+
+systole_core::vocab::debug_is_display!(QuestionError);
+
+impl From<PeopleError> for QuestionError {
+    fn from(error: PeopleError) -> Self {
+        match error {
+            PeopleError::Unknown => Self::Unknown,
+            PeopleError::Refused(refused) => Self::Refused(refused),
+            PeopleError::Lost => Self::Lost,
+        }
+    }
+}
+
+impl QuestionStateRecord {
+    fn of(state: &QuestionState) -> Self {
+        let party = state.party();
+        Self {
+            state: state.as_str().to_owned(),
+            by: party.map(|(by, _)| by.to_string()),
+            at: party.map(|(_, at)| at.to_string()),
+        }
+    }
+}
+
+impl Organism {
+    /// Returns the questions of the organism, as a party sees them. The caller has authenticated the party.
+    pub fn questions(&self, by: Answerer) -> Questions<'_> {
+        Questions { organism: self, people: self.people(), by }
+    }
+}
+
+impl Questions<'_> {
+    /// Lists the open questions that the party may see, oldest first. Of [`Wanted`], `after`, `limit` and `listener` count.
+    ///
+    /// # Errors
+    /// [`QuestionError`] if the journal can't be read.
+    pub async fn list(&self, wanted: &Wanted) -> Result<QuestionPage, QuestionError> {
+        let mut seen = self.people.list(&self.by);
+        let waiting = seen.iter().filter(|seen| seen.asked.addressees.include(&self.by)).count();
+        let key = |seen: &Seen| format!("{:020}-{}", seen.asked.since.as_nanos(), seen.asked.id);
+        seen.retain(|seen| {
+            wanted.after.as_ref().is_none_or(|after| key(seen) > *after)
+                && wanted.listener.as_ref().is_none_or(|listener| seen.asked.listener.as_str() == listener)
+        });
+        let limit = wanted.most();
+        let next = if seen.len() > limit { seen.get(limit - 1).map(key) } else { None };
+        seen.truncate(limit);
+        Ok(QuestionPage { items: self.records(seen, false).await?, waiting, next })
+    }
+
+    /// Looks at a question: it counts as shown from then on, if the party may answer it.
+    ///
+    /// # Errors
+    /// [`QuestionError`]; a question that has ended a while ago tells how.
+    pub async fn look(&self, question: &str) -> Result<QuestionRecord, QuestionError> {
+        let seen = self.people.see(id(question)?, &self.by, self.now())?;
+        let mut records = self.records(vec![seen], true).await?;
+        records.pop().ok_or(QuestionError::Unknown)
+    }
+
+    /// Takes a question on: no other party may answer it until it is released. `over`: also from another party.
+    ///
+    /// # Errors
+    /// [`QuestionError`].
+    ///
+    /// # Cancel safety
+    /// As all acts here: once polled, it takes effect even if the future is dropped.
+    pub async fn claim(&self, question: &str, over: bool) -> Result<QuestionStateRecord, QuestionError> {
+        self.act("claim", question, QuestionAct::Claim { over }, None).await
+    }
+
+    /// Gives a question back that the party has claimed; an operator also for another one.
+    ///
+    /// # Errors
+    /// [`QuestionError`].
+    pub async fn release(&self, question: &str) -> Result<QuestionStateRecord, QuestionError> {
+        self.act("release", question, QuestionAct::Release, None).await
+    }
+
+    /// Declines to answer: the caller gets a fault with the reason.
+    ///
+    /// # Errors
+    /// [`QuestionError`].
+    pub async fn decline(&self, question: &str, reason: &str) -> Result<QuestionStateRecord, QuestionError> {
+        if reason.chars().count() > REASON {
+            return Err(QuestionError::Invalid(format!("a reason has {REASON} characters at most")));
+        }
+        self.act("decline", question, QuestionAct::Decline { reason: reason.into() }, None).await
+    }
+
+    /// Judges an entry without an effect; returns the payloads that would be sent, with the repairs.
+    ///
+    /// # Errors
+    /// [`QuestionError::Wrong`] with rule, place and example.
+    pub async fn preview(&self, question: &str, entry: Bytes) -> Result<String, QuestionError> {
+        let seen = self.people.see(id(question)?, &self.by, self.now())?;
+        Ok(self.judge(seen.asked, entry).await?.1)
+    }
+
+    /// Answers a question with XML: the first valid answer counts. An entry of calls makes these, and claims the question: look
+    /// for their answers then.
+    ///
+    /// # Errors
+    /// [`QuestionError`]: for a wrong entry with rule, place and example; for a late one with the party that answered.
+    pub async fn answer(&self, question: &str, entry: Bytes) -> Result<QuestionStateRecord, QuestionError> {
+        let seen = self.people.see(id(question)?, &self.by, self.now())?;
+        let text = String::from_utf8_lossy(&entry).as_ref().into();
+        let (judged, _) = self.judge(seen.asked, entry).await?;
+        match judged {
+            Judged::Reply(_) => self.act("answer", question, QuestionAct::Answer { text }, Some(judged)).await,
+            Judged::Calls(..) => self.act("call", question, QuestionAct::Claim { over: false }, Some(judged)).await,
+        }
+    }
+
+    /// Watches changes of questions.
+    pub(super) fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.people.watch()
+    }
+
+    /// The open questions of a conversation; none if they can't be read.
+    pub(super) async fn of(&self, root: ThreadId) -> Vec<QuestionRecord> {
+        let root = root.to_string();
+        let mut records = self.records(self.people.list(&self.by), false).await.unwrap_or_default();
+        records.retain(|record| record.conversation.as_ref() == Some(&root));
+        records
+    }
+
+    async fn act(
+        &self,
+        name: &'static str,
+        question: &str,
+        act: QuestionAct,
+        judged: Option<Judged>,
+    ) -> Result<QuestionStateRecord, QuestionError> {
+        let done = self.people.act(id(question)?, &self.by, act, judged, self.now()).await;
+        let operations = self.organism.operations(self.by.name.clone());
+        let done = done.map_err(QuestionError::from);
+        let told = done.as_ref().map(drop).map_err(Clone::clone);
+        operations.told(name, question, told, Recorded::Not).await?;
+        done.map(|state| QuestionStateRecord::of(&state))
+    }
+
+    /// Judges an entry; a long one beside the calling thread.
+    async fn judge(&self, asked: Arc<Asked>, entry: Bytes) -> Result<(Judged, String), QuestionError> {
+        let shared = &self.organism.shared;
+        let (blueprint, catalog, size) = (shared.blueprint.clone(), shared.catalog.clone(), entry.len());
+        let judge = move || {
+            let to = Answered { message: asked.id, thread: asked.thread };
+            judge(Raw::new(entry), to, asked.contract, &blueprint, &mut Validator::new(catalog))
+        };
+        let judged = match self.organism.query().map_err(LookError::from)?.filter(|_| size > SHORT) {
+            Some(query) => query.beside(judge).await.map_err(LookError::from)?,
+            None => judge(),
+        };
+        judged.map_err(|fault| QuestionError::Wrong(Box::new(fault)))
+    }
+
+    async fn records(&self, seen: Vec<Seen>, whole: bool) -> Result<Vec<QuestionRecord>, QuestionError> {
+        let threads: Arc<HashSet<_>> = Arc::new(seen.iter().map(|seen| seen.asked.thread).collect());
+        let roots = self.organism.shared.look(move |core| core.roots_of(&threads)).await;
+        let roots: HashMap<ThreadId, ThreadId> = roots.into_iter().flatten().collect();
+        let query = self.organism.query().map_err(LookError::from)?;
+        let mut records = Vec::with_capacity(seen.len());
+        for Seen { asked, state, told } in seen {
+            let conversation = roots.get(&asked.thread).copied();
+            let (mut since, mut cost) = (asked.since, None);
+            if let Some(query) = &query {
+                since = came(&**query, asked.id).await?.unwrap_or(since);
+                let used = query.usage(asked.thread).await.map_err(LookError::from)?;
+                let tokens = used.input.saturating_add(used.output);
+                cost = Some(CostRecord { tokens, cost: used.cost.0 as f64 / 1e6 });
+            }
+            let answer = |schema: &systole_xml::schema::PayloadSchema| AnswerRecord {
+                payload: schema.qname().to_string(),
+                example: schema.example().map(|example| example.as_str().to_owned()),
+                schema: schema.document().to_owned(),
+            };
+            records.push(QuestionRecord {
+                question: asked.id.to_string(),
+                listener: asked.listener.to_string(),
+                from: asked.from.to_string(),
+                payload: asked.payload.as_ref().map(ToString::to_string),
+                conversation: conversation.map(|root| root.to_string()),
+                thread: asked.thread.to_string(),
+                since: since.to_string(),
+                deadline: asked.deadline.map(|deadline| deadline.to_string()),
+                people: asked.addressees.people.iter().map(ToString::to_string).collect(),
+                operators: asked.addressees.operators,
+                state: QuestionStateRecord::of(&state),
+                cost,
+                text: whole.then(|| asked.text.clone()),
+                answers: if whole { asked.offers.iter().map(answer).collect() } else { Vec::new() },
+                told: if whole { told } else { Vec::new() },
+            });
+        }
+        Ok(records)
+    }
+
+    fn now(&self) -> systole_core::vocab::Time {
+        self.organism.shared.clock.now()
+    }
+}
+
+/// The time at which a message came, as the journal has it.
+async fn came(query: &dyn Query, id: MessageId) -> Result<Option<systole_core::vocab::Time>, QuestionError> {
+    let kept = query.message(id).await.map_err(LookError::from)?;
+    Ok(kept.iter().find(|kept| matches!(kept.entry.said, HistoryRecord::Message(..))).map(|kept| kept.entry.at))
+}
+
+fn id(text: &str) -> Result<MessageId, QuestionError> {
+    text.parse().map_err(|_| QuestionError::Unknown)
+}
