@@ -1,5 +1,7 @@
 //! Budgets: what a thread and those below it may use.
 
+use std::time::Duration;
+
 use systole_core::core::*;
 use systole_core::vocab::{Amounts, Budget, FaultCode, Millionths};
 
