@@ -239,6 +239,10 @@ enum Target {
     /// One of the pump; none if no core has it just now.
     Pump(Option<DeadLetterId>),
     /// One of a mailbox.
+    #[cfg_attr(
+        not(feature = "gateway"),
+        expect(dead_code, reason = "the journal may have it, and nothing here acts on it")
+    )]
     Mailbox(Name, MessageId),
 }
 

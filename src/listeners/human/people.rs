@@ -80,7 +80,9 @@ pub(crate) struct Asked {
     pub(crate) offers: Arc<[PayloadSchema]>,
     pub(crate) addressees: Arc<Addressees>,
     /// The envelope of the message, for announcements.
+    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "the gateway announces"))]
     pub(crate) envelope: Bytes,
+    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "the gateway announces"))]
     pub(crate) about: About,
 }
 

@@ -178,6 +178,7 @@ impl Cores {
     }
 
     /// Returns the times that all steps took to become durable, those of cores that are gone included.
+    #[cfg(feature = "gateway")]
     pub(crate) fn append_latency(&self) -> Latency {
         self.iter().fold(self.gone_appends, |sum, core| sum.plus(core.append_latency()))
     }

@@ -311,3 +311,49 @@ fn is_of_this_boot(file: &File) -> io::Result<bool> {
     let up = Duration::new(up.tv_sec.try_into().unwrap_or(0), 0);
     Ok(file.metadata()?.modified()?.elapsed().is_ok_and(|age| age <= up + SLACK))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: usize = 512;
+    const SALT: [u8; 8] = [7; 8];
+
+    /// A log of whole transactions of one frame each, and its last bytes.
+    fn log(frames: usize, rest: &[u8]) -> Vec<u8> {
+        let mut sum = Sum { big_endian: true, sum: (0, 0) };
+        let words = |sum: &Sum| [sum.sum.0.to_be_bytes(), sum.sum.1.to_be_bytes()].concat();
+        let mut bytes = [0x377f_0683_u32, 3_007_000, PAGE as u32, 0].map(u32::to_be_bytes).concat();
+        bytes.extend(SALT);
+        sum.add(&bytes);
+        bytes.extend(words(&sum));
+        for _ in 0..frames {
+            let head = [1_u32, 1].map(u32::to_be_bytes).concat();
+            let page = [1; PAGE];
+            sum.add(&head);
+            sum.add(&page);
+            bytes.extend([&head[..], &SALT, &words(&sum), &page].concat());
+        }
+        bytes.extend(rest);
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Option<Cut> {
+        Log::read(&mut &*bytes, bytes.len() as u64, None).unwrap()
+    }
+
+    #[test]
+    fn the_beginning_of_an_older_frame_at_the_end_of_the_file_is_none_of_this_round() {
+        for frames in [0, 3] {
+            for length in [16, 24, 300, FRAME + PAGE - 1] {
+                let older = vec![9; length];
+                assert_eq!(read(&log(frames, &older)), None, "{frames} frames, {length} bytes");
+                let mut own = older;
+                own[8..16].copy_from_slice(&SALT);
+                let cut = read(&log(frames, &own)).expect("a frame of this round is unfinished");
+                assert_eq!((cut.bytes, cut.loss), (length as u64, Loss::Unfinished), "{frames} frames, {length} bytes");
+            }
+            assert_eq!(read(&log(frames, &[9; 5])).map(|cut| cut.bytes), Some(5), "too little to tell");
+        }
+    }
+}
