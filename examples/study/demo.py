@@ -116,7 +116,9 @@ def ask(folder, *arguments):
 def told(folder, root):
     """The requests to the model in the journal, each with its answer: the last turn, and the text."""
     lines = json.loads(ask(folder, "thread", "show", root, "--json"))
-    notes = [json.loads(line["text"])["value"] for line in lines if line["kind"] == "note"]
+    notes = [json.loads(line["text"]) for line in lines if line["kind"] == "note"]
+    # The notes of questions to people have no value of a model.
+    notes = [note["value"] for note in notes if "value" in note]
     return [(note["asked"], note["answer"]) for note in notes]
 
 
