@@ -332,13 +332,13 @@ fn stream(events: &[&str], is_whole: bool) -> Step {
     let chunks: String = events.iter().map(|event| format!("{:x}\r\n{event}\r\n", event.len())).collect();
     let end = if is_whole { "0\r\n\r\n" } else { "" };
     Raw(format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{chunks}{end}"
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n{chunks}{end}"
     ))
 }
 
 /// A body of a status and a type.
 fn body(head: &str, body: &str) -> Step {
-    Raw(format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()))
+    Raw(format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()))
 }
 
 /// What becomes of a message whose provider behaves in one way: the requests to it, a text that the operator reads, and
