@@ -6,7 +6,7 @@
 //! is made when it ends, of the [events](crate::core::Event) of the organism; nothing is added to the way of a message.
 //!
 //! The standard variables of OpenTelemetry configure it (`OTEL_EXPORTER_OTLP_ENDPOINT`, …; [`Traces::from_environment`]). Names of
-//! attributes are those of the semantic conventions in [`names`]. No content of a message is sent.
+//! attributes are those of the semantic conventions for GenAI, version 0.1.0. No content of a message is sent.
 
 use std::collections::HashMap;
 use std::env;
