@@ -452,6 +452,11 @@ impl Decoders {
 }
 
 impl Payloads {
+    /// The judge of these payloads.
+    pub(super) fn judge(&mut self) -> Judge<'_> {
+        Judge { blueprint: &self.setup.blueprint, validator: &mut self.validator }
+    }
+
     /// Compiles the schemas.
     pub(super) fn new(setup: Rc<Setup>, catalog: Arc<Catalog>, decoders: Arc<Decoders>) -> Self {
         Self { setup, decoders, validator: Validator::new(catalog) }
@@ -499,7 +504,7 @@ impl Payloads {
 
     /// Proves that a payload of the journal keeps its schema.
     pub(super) fn prove_stored(&mut self, payload: Bytes) -> Result<Validated<Element>, Fault> {
-        Judge { blueprint: &self.setup.blueprint, validator: &mut self.validator }.proof_of(&stored(payload)?)
+        self.judge().proof_of(&stored(payload)?)
     }
 }
 

@@ -500,9 +500,7 @@ impl Core {
         self.tree.event(key, &mut self.step, || EventKind::DeadLetter { payload: qname, reason: reason.code });
         let root = self.tree.threads.get(key).and_then(|thread| self.tree.threads.get(thread.root));
         let partition = match root {
-            Some(root) if root.extra.as_ref().and_then(|extra| extra.root.as_ref()).is_some_and(|root| root.boot) => {
-                Partition::BOOT
-            }
+            Some(root) if root.root_state().is_some_and(|root| root.boot) => Partition::BOOT,
             Some(root) => Partition::of(root.id),
             None => self.setup.first_partition(),
         };

@@ -47,7 +47,7 @@ use crate::core::exit::ExitPlace;
 use crate::core::faults;
 use crate::core::gauge::Permit;
 use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output};
-use crate::core::judge::{Asker, Judge, ParsedPayload, Refusal, Verdict, is_for_threads};
+use crate::core::judge::{Asker, ParsedPayload, Refusal, Verdict, is_for_threads};
 use crate::core::key::ThreadKey;
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::read::{LABEL, ReadMessage, read_message};
@@ -201,15 +201,9 @@ impl Core {
         let payload = entered.payload.as_ref().map_err(Clone::clone)?;
         may_enter(entered, payload)?;
         let caller = Some(Party::Client(entered.client));
-        let sound = proof.map_or_else(
-            || ParsedPayload::Unproved(payload.clone()),
-            |proof| Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }.trusted(proof),
-        );
-        Ok(Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }.call(
-            entered.to().as_ref(),
-            caller,
-            sound,
-        ))
+        let sound = proof
+            .map_or_else(|| ParsedPayload::Unproved(payload.clone()), |proof| self.payloads.judge().trusted(proof));
+        Ok(self.payloads.judge().call(entered.to().as_ref(), caller, sound))
     }
 
     fn let_in(&mut self, mut entered: Entered, verdict: Result<Verdict, Fault>, entry: Entry) {
@@ -388,9 +382,7 @@ impl Core {
     ) -> Result<Canonical, Fault> {
         let client = &self.setup.blueprint[client];
         let asker = Asker { calls: &client.calls, replies: &[], admin: client.admin, remote };
-        Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }
-            .knowledge(&asker, request)
-            .map(|answer| answer.write())
+        self.payloads.judge().knowledge(&asker, request).map(|answer| answer.write())
     }
 
     /// Answers a client's message with a fault.
@@ -520,7 +512,7 @@ impl Core {
     fn room_in_conversation(&self, key: ThreadKey, messages: usize, threads: usize) -> Result<(), Fault> {
         let limits = &self.setup.blueprint.limits;
         let root = &self.tree[self.tree[key].root];
-        let Some(state) = root.extra.as_ref().and_then(|extra| extra.root.as_ref()) else { return Ok(()) };
+        let Some(state) = root.root_state() else { return Ok(()) };
         if threads > 0 && state.live_threads as usize + threads > limits.conversation_threads {
             return Err(faults::limit(format_args!("a conversation may have {} threads", limits.conversation_threads)));
         }
@@ -536,7 +528,7 @@ impl Core {
     pub(super) fn room_for_bytes(&self, key: ThreadKey) -> Result<(), Fault> {
         let limit = self.setup.blueprint.limits.conversation_bytes;
         let root = &self.tree[self.tree[key].root];
-        let state = root.extra.as_ref().and_then(|extra| extra.root.as_ref());
+        let state = root.root_state();
         let held = state.and_then(|state| state.conversation.as_ref()).map_or(0, |conversation| conversation.bytes());
         if held >= limit {
             return Err(faults::limit(format_args!("a conversation may hold messages of {limit} bytes at once")));

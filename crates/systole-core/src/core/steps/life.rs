@@ -33,7 +33,7 @@ use crate::core::io::{
     Answer, Body, CallId, Egress, Emission, HandlerOutcome, Injected, OperationError, Output, Place, Precedence,
     Remembered, Settled,
 };
-use crate::core::judge::{Judge, ParsedPayload, Verdict};
+use crate::core::judge::{ParsedPayload, Verdict};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::Outcomes;
 use crate::core::queued::{Attempts, Content, Queued, ReplyTo, Sender};
@@ -281,7 +281,7 @@ impl Core {
 
     fn is_over(&self, record: &ThreadRecord, owner: Option<Owner>, recovery: &Recovery) -> bool {
         let Some(parent) = record.parent else { return false };
-        let above = recovery.threads.get(&parent).and_then(|&parent| self.tree[parent].extra.as_ref()?.root.as_ref());
+        let above = recovery.threads.get(&parent).and_then(|&parent| self.tree[parent].root_state());
         let below_boot = above.is_some_and(|root| root.boot);
         let kept =
             matches!(owner, Some(Owner::Listener(id)) if self.setup.blueprint[id].on_restart == OnRestart::Reattach);
@@ -546,7 +546,7 @@ impl Core {
             // Messages of the pump itself are for the thread that they were made for.
             None => Sender::System,
         };
-        let mut judge = Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator };
+        let mut judge = self.payloads.judge();
         match judge.call(letter.to.as_ref(), caller, ParsedPayload::Unproved(letter.payload.clone())) {
             Verdict::Call { first, others, payload } => {
                 self.open_again(letter, sender, (first, others), payload, entry);

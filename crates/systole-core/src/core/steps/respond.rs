@@ -17,7 +17,7 @@ use crate::core::entrance::{Phase, Response, Source};
 use crate::core::event::{EventKind, Misroute, excerpt, shown};
 use crate::core::faults;
 use crate::core::io::{Emission, EmissionKind, HandlerOutcome};
-use crate::core::judge::{Asker, Judge, Refusal, Verdict, selection};
+use crate::core::judge::{Asker, Refusal, Verdict, selection};
 use crate::core::key::{FanOutKey, ThreadKey};
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::read::{ReadAnswer, ReadPart, read_answer};
@@ -147,22 +147,17 @@ impl Core {
 
     fn judge_one(&mut self, key: ThreadKey, listener: ListenerId, emission: &Emission) -> Verdict {
         let tree = &self.tree;
-        Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }.emission(
-            listener,
-            emission,
-            |id| {
-                let child = spawned_by(tree, key, id)?;
-                Some((child, tree[child].listener()?))
-            },
-        )
+        self.payloads.judge().emission(listener, emission, |id| {
+            let child = spawned_by(tree, key, id)?;
+            Some((child, tree[child].listener()?))
+        })
     }
 
     fn respond_with(&mut self, key: ThreadKey, listener: ListenerId, source: Source, mut verdicts: Vec<Verdict>) {
         if verdicts.is_empty() {
             return;
         }
-        Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }
-            .refuse_untaken(listener, &mut verdicts);
+        self.payloads.judge().refuse_untaken(listener, &mut verdicts);
         let entries = self.step.books.emitted(verdicts.len());
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
             return self.answer_with(key, listener, source, verdicts, entries);
@@ -461,8 +456,7 @@ impl Core {
                 self.tree.clear_history(key, &mut self.step);
                 Ok(MetaAnswer::ContextCleared)
             }
-            request => Judge { blueprint: &self.setup.blueprint, validator: &mut self.payloads.validator }
-                .knowledge(&asker, request),
+            request => self.payloads.judge().knowledge(&asker, request),
         });
         match answer {
             Ok(answer) => {

@@ -78,7 +78,7 @@ pub(in crate::core) struct Thread {
     pub deadline: Time,
     /// The number of the thread, in the order of opening: depth-first runs the newest first.
     pub sequence: u64,
-    /// Its messages, which [`Tree`] puts and takes; none where there are none.
+    /// The messages, which [`Tree`] puts and takes; `None` where there are none.
     #[expect(clippy::box_collection, reason = "an idle thread pays for a pointer, not for a queue")]
     pub mailbox: Option<Box<VecDeque<Queued>>>,
     /// The handler of the message in flight, running or parked.
@@ -688,7 +688,7 @@ impl Tree {
     /// Gives the place of an answer back that will never come: no thread keeps more places than it is owed answers.
     fn release_place(&mut self, key: ThreadKey) {
         let thread = &self.threads[key];
-        let state = thread.extra.as_ref().and_then(|extra| extra.root.as_ref());
+        let state = thread.root_state();
         let kept = state.and_then(|state| state.places.as_ref()).map_or(0, ExitPlace::answers);
         if kept > thread.children.open {
             drop(self.take_place(key));
@@ -806,7 +806,7 @@ impl Tree {
     fn thread_record(&self, key: ThreadKey) -> ThreadRecord {
         let thread = &self.threads[key];
         let parent = thread.parent.map(|parent| self.threads[parent].sequence);
-        let root = thread.extra.as_ref().and_then(|extra| extra.root.as_ref());
+        let root = thread.root_state();
         let blueprint = &self.setup.blueprint;
         ThreadRecord {
             number: thread.sequence,
@@ -846,6 +846,11 @@ impl Tree {
 }
 
 impl Thread {
+    /// The state of a root beyond that of other threads.
+    pub(in crate::core) fn root_state(&self) -> Option<&RootState> {
+        self.extra.as_ref()?.root.as_ref()
+    }
+
     /// Forgets its rounds: its request is answered, or it goes on by itself.
     fn end_rounds(&mut self) {
         self.has_called = false;
