@@ -10,15 +10,13 @@ use rusqlite::{Params, named_params};
 use systole_core::journal::{ActRecord, LetterRecord, Number, TaskRecord};
 use systole_core::vocab::{FaultCode, MessageId, Name, QName, Time};
 
+use super::look::{PageRoom, position};
 use super::mail::Gone;
 use super::query::{DEAD, StoredMail, stored};
 use super::reader::{JournalReader, time};
 use super::records::{ActRow, Redrive};
 use crate::sqlite::FileProblem;
 use systole_core::journal::{AgentRecord, MailRecord};
-
-/// Most bytes of payloads that a page reads; a first entry that is longer is read alone.
-const BYTES: usize = 16 << 20;
 
 /// The dead letters that are wanted: those that meet all conditions.
 #[derive(Debug, Clone, Default)]
@@ -163,9 +161,7 @@ impl FromStr for TaskPosition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text.split_once('-').and_then(|(place, job)| Some((place.parse().ok()?, job.parse().ok()?)));
-        let (place, job) = parsed.ok_or("write the `next` of a page")?;
-        Ok(Self { job, place })
+        position(text).map(|(place, job)| Self { job, place })
     }
 }
 
@@ -183,7 +179,7 @@ pub(super) fn letters(
     reader: &JournalReader,
     wanted: &LetterFilter,
 ) -> Result<(Vec<KeptLetter>, Option<LetterPosition>), FileProblem> {
-    let mut page = LetterPage { found: Vec::new(), bytes: 0, limit: wanted.limit, is_cut: false };
+    let mut page = LetterPage { found: Vec::new(), room: PageRoom::new(wanted.limit) };
     let of_pump = match wanted.after {
         None => Some(0),
         Some(LetterPosition::Pump(number)) => Some(number),
@@ -192,29 +188,24 @@ pub(super) fn letters(
     if let Some(after) = of_pump {
         pump_letters(reader, wanted, after, &mut page)?;
     }
-    if !page.is_cut && wanted.fault.is_none_or(|code| code == KeptLetter::MAILBOX) {
+    if !page.room.is_cut && wanted.fault.is_none_or(|code| code == KeptLetter::MAILBOX) {
         let after = if let Some(LetterPosition::Mailbox(seq)) = wanted.after { seq } else { 0 };
         mailbox_letters(reader, wanted, after, &mut page)?;
     }
-    let next = page.found.last().map(KeptLetter::position).filter(|_| page.is_cut);
+    let next = page.found.last().map(KeptLetter::position).filter(|_| page.room.is_cut);
     Ok((page.found, next))
 }
 
 /// A page that fills.
 struct LetterPage {
     found: Vec<KeptLetter>,
-    bytes: usize,
-    limit: usize,
-    /// True if there is more than fits.
-    is_cut: bool,
+    room: PageRoom,
 }
 
 impl LetterPage {
     /// Adds a letter; nothing if it doesn't fit any more.
     fn add(&mut self, letter: KeptLetter) -> Option<()> {
-        self.bytes += letter.bytes();
-        self.is_cut = self.found.len() == self.limit || !self.found.is_empty() && self.bytes > BYTES;
-        (!self.is_cut).then(|| self.found.push(letter))
+        self.room.takes(letter.bytes()).then(|| self.found.push(letter))
     }
 }
 
@@ -343,14 +334,11 @@ pub(super) fn tasks(
         ":inbox": wanted.after.as_ref().map(|after| after.job.as_str()),
         ":place": wanted.after.as_ref().map(|after| after.place.cast_signed()),
     };
-    let (mut count, mut bytes, mut is_cut) = (0, 0, false);
-    let found = reader.rows_while(condition, params, |_, task: TaskRecord, _, _| {
-        bytes += task.body.len();
-        is_cut = count == wanted.limit || count > 0 && bytes > BYTES;
-        count += 1;
-        Ok((!is_cut).then_some(task))
-    })?;
-    let next = found.last().filter(|_| is_cut).map(|task| TaskPosition { job: task.inbox.clone(), place: task.place });
+    let mut room = PageRoom::new(wanted.limit);
+    let found = reader
+        .rows_while(condition, params, |_, task: TaskRecord, _, _| Ok(room.takes(task.body.len()).then_some(task)))?;
+    let next =
+        found.last().filter(|_| room.is_cut).map(|task| TaskPosition { job: task.inbox.clone(), place: task.place });
     Ok((found, next))
 }
 

@@ -21,7 +21,7 @@ const EXAMINED: usize = 2_000;
 /// Most bytes of messages that one page searches, in which a last conversation may be longer.
 const SEARCHED: u64 = 64 << 20;
 
-/// Most bytes of the entries of a page of a history; a first entry that is longer is read alone.
+/// Most bytes of the entries of a page; a first entry that is longer is read alone.
 const BYTES: usize = 16 << 20;
 
 /// The conversations that are wanted: those that meet all conditions.
@@ -124,9 +124,36 @@ impl FromStr for HistoryPosition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text.split_once('-').and_then(|(number, skip)| Some((number.parse().ok()?, skip.parse().ok()?)));
-        let (number, skip) = parsed.ok_or("write the `next` of a page")?;
-        Ok(Self { number, skip })
+        position(text).map(|(number, skip)| Self { number, skip })
+    }
+}
+
+/// Parses the two parts of a position, which its text joins by a hyphen.
+pub(super) fn position<A: FromStr, B: FromStr>(text: &str) -> Result<(A, B), String> {
+    let parsed = text.split_once('-').and_then(|(first, second)| Some((first.parse().ok()?, second.parse().ok()?)));
+    parsed.ok_or_else(|| "write the `next` of a page".to_owned())
+}
+
+/// The room that is left on a page, in entries and in bytes; a first entry that is longer is read alone.
+pub(super) struct PageRoom {
+    limit: usize,
+    count: usize,
+    bytes: usize,
+    /// True once an entry had no room: there is another page.
+    pub(super) is_cut: bool,
+}
+
+impl PageRoom {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, count: 0, bytes: 0, is_cut: false }
+    }
+
+    /// Takes the room of an entry; `false` if it has none.
+    pub(super) fn takes(&mut self, bytes: usize) -> bool {
+        self.bytes += bytes;
+        self.is_cut = self.count == self.limit || self.count > 0 && self.bytes > BYTES;
+        self.count += 1;
+        !self.is_cut
     }
 }
 
@@ -155,7 +182,7 @@ pub(super) fn history_of(
         let either = [message.map(|number| (number, false)), egress.map(|number| (number, true))];
         Ok(either.into_iter().flatten().min().map(|(number, left)| (number.cast_unsigned(), left)))
     };
-    let (mut found, mut bytes) = (Vec::new(), 0);
+    let (mut found, mut room) = (Vec::new(), PageRoom::new(limit));
     let HistoryPosition { number: mut from, mut skip } = after;
     while let Some((number, has_left)) = next(reader, from)? {
         if number != after.number {
@@ -163,8 +190,7 @@ pub(super) fn history_of(
         }
         let entries = if has_left { reader.left(number)? } else { reader.of_message(number)? };
         for entry in entries.into_iter().skip(skip) {
-            bytes += entry.said.bytes();
-            if found.len() == limit || !found.is_empty() && bytes > BYTES {
+            if !room.takes(entry.said.bytes()) {
                 return Ok((found, Some(HistoryPosition { number, skip })));
             }
             skip += 1;
