@@ -369,8 +369,13 @@ impl Operations<'_> {
 
     /// Lists the listeners, in order of name.
     pub async fn listeners(&self, wanted: &Wanted) -> Page<ListenerRecord> {
+        wanted.page(self.each_listener().await.into_iter())
+    }
+
+    /// All listeners, by name.
+    pub(crate) async fn each_listener(&self) -> BTreeMap<String, ListenerRecord> {
         let blueprint = self.organism.blueprint();
-        let mut found = std::collections::BTreeMap::<String, ListenerRecord>::new();
+        let mut found = BTreeMap::<String, ListenerRecord>::new();
         for slots in self.organism.listener_slots().await {
             let Some(contract) = blueprint.listener(slots.listener) else { continue };
             let name = contract.name.to_string();
@@ -391,7 +396,7 @@ impl Operations<'_> {
             record.running += slots.running;
             record.waiting += slots.waiting;
         }
-        wanted.page(found.into_iter())
+        found
     }
 }
 

@@ -12,16 +12,15 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, prometheus_text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
-use systole_core::core::{Event, EventKind, HandlerEnd, Latency, Usage};
+use systole_core::core::{Event, EventKind, Latency, Usage};
 use systole_core::vocab::{Name, ThreadId, Time};
 
 use super::admin::admin;
 use super::caller::Caller;
 use super::failures::Reason;
-use super::request::LIMIT;
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
-use crate::operations::{ListenerRecord, Wanted};
+use crate::operations::ListenerRecord;
 use crate::runtime::{Events, Observed};
 
 /// Most events that are counted at once.
@@ -29,15 +28,20 @@ const BATCH: usize = 256;
 
 /// The figures that events tell.
 #[derive(Debug, Default)]
-pub(in crate::gateway) struct Tally(Mutex<Figures>);
+pub(in crate::gateway) struct Tally(Mutex<Counting>);
 
-/// What events told since the start.
+#[derive(Debug, Default)]
+struct Counting {
+    figures: Figures,
+    /// The handlers that run: the listener and the time of the delivery, by thread.
+    running: HashMap<ThreadId, (Option<Name>, Time)>,
+}
+
+/// Figures of events since the start.
 #[derive(Debug, Clone, Default)]
 struct Figures {
     /// By listener or client.
     parties: BTreeMap<Option<Name>, Party>,
-    /// The handlers that run: the listener and the time of the delivery, by thread.
-    running: HashMap<ThreadId, (Option<Name>, Time)>,
     dead_letters: BTreeMap<&'static str, u64>,
     /// Acts of operators, and whether they had an effect.
     acts: BTreeMap<(&'static str, bool), u64>,
@@ -70,19 +74,19 @@ impl Tally {
     /// Counts events until the organism ends.
     pub(in crate::gateway) async fn follow(self: Arc<Self>, mut events: Events) {
         while let Some(first) = events.next().await {
-            let mut figures = self.figures();
+            let mut counting = self.counting();
             // Those that have come meanwhile, within bounds, for who waits for the lock.
             let rest = std::iter::from_fn(|| events.try_next()).take(BATCH);
-            std::iter::once(first).chain(rest).for_each(|observed| figures.take(observed));
+            std::iter::once(first).chain(rest).for_each(|observed| counting.take(observed));
         }
     }
 
     /// The figures so far.
     fn read(&self) -> Figures {
-        self.figures().clone()
+        self.counting().figures.clone()
     }
 
-    fn figures(&self) -> MutexGuard<'_, Figures> {
+    fn counting(&self) -> MutexGuard<'_, Counting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -96,18 +100,9 @@ pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Response {
 pub(super) async fn metrics_by_name(State(app): State<Arc<AppState>>, caller: Caller) -> Result<Response, Problem> {
     let by = admin(&caller)?;
     let mut scrape = scrape(&app, true).await;
-    let operations = app.organism.operations(by);
-    let (mut wanted, mut listeners) = (Wanted { limit: Some(LIMIT.1 as usize), ..Wanted::default() }, Vec::new());
-    loop {
-        let page = operations.listeners(&wanted).await;
-        listeners.extend(page.items);
-        wanted.after = page.next;
-        if wanted.after.is_none() {
-            break;
-        }
-    }
+    let listeners = app.organism.operations(by).each_listener().await;
     let of = |figure: fn(&ListenerRecord) -> u64| {
-        listeners.iter().map(|one| (vec![("listener", one.listener.clone())], figure(one))).collect::<Vec<_>>()
+        listeners.values().map(|one| (vec![("listener", one.listener.clone())], figure(one))).collect::<Vec<_>>()
     };
     scrape.gauges.extend([
         ("listener_running", "Handlers of a listener that run", of(|one| one.running.into())),
@@ -183,12 +178,12 @@ async fn scrape(app: &AppState, names: bool) -> Scrape {
     Scrape { figures: app.tally.read(), appends, counters, gauges, names }
 }
 
-impl Figures {
+impl Counting {
     fn take(&mut self, observed: Observed) {
         match observed {
             Observed::Event(event) => self.count(&event),
             Observed::Missed(count) => {
-                self.missed += count;
+                self.figures.missed += count;
                 // The ends of these may be among them.
                 self.running.clear();
             }
@@ -202,7 +197,7 @@ impl Figures {
                 self.party(listener()).deliveries += 1;
                 self.running.insert(event.thread, (listener().cloned(), event.at));
             }
-            EventKind::Handled { outcome, .. } => self.end(event, outcome_name(*outcome)),
+            EventKind::Handled { outcome, .. } => self.end(event, outcome.as_str()),
             EventKind::Closed { .. } => self.end(event, "closed"),
             EventKind::Faulted { fault, .. } => bump(&mut self.party(listener()).faults, fault.code.as_str()),
             EventKind::Refused { by, fault, .. } => bump(&mut self.party(Some(by)).refusals, fault.code.as_str()),
@@ -210,20 +205,18 @@ impl Figures {
                 let kinds = &mut self.party(Some(by)).repairs;
                 repairs.iter().for_each(|repair| bump(kinds, repair.kind.as_str()));
             }
-            EventKind::ModelAnswered { by, backend, usage, took, .. } => {
-                let model = self.model(by, backend);
-                model.answered += 1;
+            EventKind::ModelAnswered { by, backend, usage, took, .. }
+            | EventKind::ModelFailed { by, backend, usage, took, .. } => {
+                let model = self.party(Some(by)).models.entry(backend.clone()).or_default();
+                let is_answer = matches!(event.kind, EventKind::ModelAnswered { .. });
+                *if is_answer { &mut model.answered } else { &mut model.failed } += 1;
                 model.usage = model.usage.plus(*usage);
                 model.took.record(*took);
             }
-            EventKind::ModelFailed { by, backend, usage, took, .. } => {
-                let model = self.model(by, backend);
-                model.failed += 1;
-                model.usage = model.usage.plus(*usage);
-                model.took.record(*took);
+            EventKind::DeadLetter { reason, .. } => bump(&mut self.figures.dead_letters, reason.as_str()),
+            EventKind::Operated { act, error, .. } => {
+                *self.figures.acts.entry((act, error.is_none())).or_default() += 1;
             }
-            EventKind::DeadLetter { reason, .. } => bump(&mut self.dead_letters, reason.as_str()),
-            EventKind::Operated { act, error, .. } => *self.acts.entry((act, error.is_none())).or_default() += 1,
             _ => {}
         }
     }
@@ -237,25 +230,12 @@ impl Figures {
     }
 
     fn party(&mut self, name: Option<&Name>) -> &mut Party {
-        self.parties.entry(name.cloned()).or_default()
-    }
-
-    fn model(&mut self, by: &Name, backend: &Arc<str>) -> &mut Model {
-        self.party(Some(by)).models.entry(backend.clone()).or_default()
+        self.figures.parties.entry(name.cloned()).or_default()
     }
 }
 
 fn bump(counts: &mut BTreeMap<&'static str, u64>, of: &'static str) {
     *counts.entry(of).or_default() += 1;
-}
-
-fn outcome_name(end: HandlerEnd) -> &'static str {
-    match end {
-        HandlerEnd::Returned => "returned",
-        HandlerEnd::Failed => "failed",
-        HandlerEnd::Panicked => "panicked",
-        _ => "dropped",
-    }
 }
 
 /// The figures of one moment, as they are told.

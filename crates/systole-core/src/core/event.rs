@@ -404,8 +404,7 @@ impl EventKind {
 }
 
 /// The way in which a handler ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandlerEnd {
     /// It returned, with payloads or without.
@@ -416,6 +415,24 @@ pub enum HandlerEnd {
     Panicked,
     /// The message was dropped without an answer, or the handler was aborted.
     Dropped,
+}
+
+impl HandlerEnd {
+    /// The name, as JSON has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Returned => "returned",
+            Self::Failed => "failed",
+            Self::Panicked => "panicked",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+impl Serialize for HandlerEnd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }
 
 /// The amounts that were spent of a budget. As JSON each stands beside its bound, which is null where there is none.
