@@ -26,10 +26,9 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as _, SpanLink
 use systole_core::core::{Blueprint, Event, EventKind, Usage};
 use systole_core::vocab::{FaultCode, MessageId, Name, ThreadId, Time};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::outbound::http;
-use crate::outbound::tls;
+use crate::outbound::{http, tls};
 use crate::runtime::{Events, Observed, Organism};
 
 /// Names of the semantic conventions: GenAI 1.42 (<https://opentelemetry.io/schemas/gen-ai/1.42.0>) and messaging.
@@ -60,8 +59,8 @@ mod names {
 const BATCH: usize = 512;
 /// The longest time for which a span waits for others.
 const WAIT: Duration = Duration::from_secs(1);
-/// Time limit of a request; `OTEL_EXPORTER_OTLP_TIMEOUT` may set a shorter one.
-const LONGEST: Duration = Duration::from_secs(10);
+/// Time limit of a request, unless `OTEL_EXPORTER_OTLP_TIMEOUT` sets another one.
+const LIMIT: Duration = Duration::from_secs(10);
 /// Time limit for the last spans, at the end of the organism.
 const FLUSH: Duration = Duration::from_secs(2);
 /// Least time between two lines of the log about lost spans.
@@ -78,7 +77,7 @@ pub enum TelemetryError {
     Variable {
         /// The variable.
         variable: &'static str,
-        /// Its value.
+        /// The value.
         value: String,
         /// The reason.
         why: &'static str,
@@ -99,6 +98,8 @@ systole_core::vocab::debug_is_display!(TelemetryError);
 /// An exporter of traces, before its organism has started.
 pub struct Traces {
     exporter: SpanExporter,
+    /// Time limit of a request.
+    limit: Duration,
     /// The part of the conversations that is exported, from 0 to 1.
     ratio: f64,
 }
@@ -144,7 +145,7 @@ impl Traces {
     /// Reads the standard variables; none unless `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is set, or
     /// if `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER` switch traces off.
     ///
-    /// The endpoint, headers, timeout and compression are read as the specification of the OTLP exporter says;
+    /// The endpoint, headers and timeout are read as the specification of the OTLP exporter says;
     /// `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` describe the resource, whose name is else that of the organism;
     /// `OTEL_TRACES_SAMPLER` is `always_on`, `always_off` or `traceidratio`, each with or without `parentbased_`.
     ///
@@ -180,8 +181,15 @@ impl Traces {
                 return Err(unknown("OTEL_TRACES_SAMPLER", value, "write always_on, always_off or traceidratio"));
             }
         };
-        let exporter = SpanExporter::builder().with_http().with_http_client(Collector::new()?).build()?;
-        Ok(Some(Self { exporter, ratio }))
+        let mut limit = LIMIT;
+        for variable in ["OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"] {
+            if let Some(value) = read(variable) {
+                let millis = value.parse().map_err(|_| unknown(variable, &value, "write milliseconds"))?;
+                limit = Duration::from_millis(millis);
+            }
+        }
+        let exporter = SpanExporter::builder().with_http().with_http_client(Collector::new(limit)?).build()?;
+        Ok(Some(Self { exporter, limit, ratio }))
     }
 
     /// Exports the spans of an organism from now on, on a thread of its own.
@@ -207,7 +215,8 @@ impl Traces {
                     Some(organism) => Spans::of(&organism, self.ratio).await,
                     None => return,
                 };
-                let mut sender = Sender { exporter: self.exporter, fate: told, quiet_until: Instant::now() };
+                let (exporter, limit) = (self.exporter, self.limit);
+                let mut sender = Sender { exporter, limit, fate: told, quiet_until: Instant::now() };
                 send(&mut spans, events, &mut sender, ended).await;
             });
         })?;
@@ -231,45 +240,50 @@ fn ratio(text: Option<&str>) -> Result<f64, TelemetryError> {
     ratio.ok_or_else(|| unknown("OTEL_TRACES_SAMPLER_ARG", text, "write a number from 0 to 1"))
 }
 
-/// Makes spans of events, and sends them, until the organism or this has ended.
-async fn send(spans: &mut Spans, mut events: Events, sender: &mut Sender, mut ended: watch::Receiver<bool>) {
-    let mut due = None;
-    loop {
-        let observed = tokio::select! {
-            biased;
-            observed = events.next() => observed,
-            () = until(due) => {
-                sender.send(&mut spans.made).await;
-                due = None;
-                continue;
-            }
-            _ = ended.wait_for(|ended| *ended) => None,
-        };
-        match observed {
-            Some(Observed::Event(event)) => spans.take(&event),
-            Some(Observed::Missed(count)) => sender.lose(count, "events came too fast"),
-            None => break,
-        }
-        if spans.made.len() >= BATCH {
-            sender.send(&mut spans.made).await;
-            due = None;
-        } else if due.is_none() && !spans.made.is_empty() {
-            due = Some(Instant::now() + WAIT);
-        }
-    }
-    let last = async {
-        while let Some(observed) = events.try_next() {
+/// Makes spans of events, and sends them, until the organism or this has ended; the last ones for a bounded time.
+async fn send(spans: &mut Spans, mut events: Events, sender: &mut Sender, ended: watch::Receiver<bool>) {
+    let (mut end, mut over) = (ended.clone(), ended);
+    let work = async {
+        let mut due = None;
+        loop {
+            let observed = tokio::select! {
+                biased;
+                () = until(due) => {
+                    sender.send(&mut spans.made).await;
+                    due = None;
+                    continue;
+                }
+                observed = events.next() => observed,
+                // Those that are there are told yet.
+                _ = end.wait_for(|ended| *ended) => None,
+            };
             match observed {
-                Observed::Event(event) => spans.take(&event),
-                Observed::Missed(count) => sender.lose(count, "events came too fast"),
+                Some(Observed::Event(event)) => spans.take(&event),
+                Some(Observed::Missed(count)) => {
+                    // The ends of these may be among them.
+                    spans.open.clear();
+                    sender.lose(count, "events came too fast");
+                }
+                None => break,
             }
             if spans.made.len() >= BATCH {
                 sender.send(&mut spans.made).await;
+                due = None;
+            } else if due.is_none() && !spans.made.is_empty() {
+                due = Some(Instant::now() + WAIT);
             }
         }
         sender.send(&mut spans.made).await;
     };
-    let _ = timeout(FLUSH, last).await;
+    let overdue = async {
+        // Its sender is dropped behind the end.
+        let _ = over.wait_for(|ended| *ended).await;
+        sleep(FLUSH).await;
+    };
+    tokio::select! {
+        () = work => {}
+        () = overdue => {}
+    }
 }
 
 async fn until(due: Option<Instant>) {
@@ -282,6 +296,7 @@ async fn until(due: Option<Instant>) {
 /// The way to the collector.
 struct Sender {
     exporter: SpanExporter,
+    limit: Duration,
     fate: Arc<Fate>,
     /// The time until which the log has enough of lost spans.
     quiet_until: Instant,
@@ -295,9 +310,10 @@ impl Sender {
             return;
         }
         let count = batch.len() as u64;
-        match self.exporter.export(batch).await {
-            Ok(()) => drop(self.fate.sent.fetch_add(count, Ordering::Relaxed)),
-            Err(error) => self.lose(count, &error.to_string()),
+        match timeout(self.limit, self.exporter.export(batch)).await {
+            Ok(Ok(())) => drop(self.fate.sent.fetch_add(count, Ordering::Relaxed)),
+            Ok(Err(error)) => self.lose(count, &error.to_string()),
+            Err(_) => self.lose(count, "the collector doesn't answer"),
         }
     }
 
@@ -315,9 +331,10 @@ impl Sender {
 struct Collector(http::Client);
 
 impl Collector {
-    fn new() -> Result<Self, TelemetryError> {
+    /// Makes a client that connects within this time.
+    fn new(limit: Duration) -> Result<Self, TelemetryError> {
         let tls = tls(&[]).map_err(|error| TelemetryError::Client(error.to_string()))?;
-        Ok(Self(http::Client::new(tls, None, Some(LONGEST))))
+        Ok(Self(http::Client::new(tls, None, Some(limit))))
     }
 }
 
@@ -328,18 +345,15 @@ impl HttpClient for Collector {
         let mut sent = http::Request::new(head.method, head.uri.to_string().parse()?);
         sent.headers = head.headers;
         sent.body = Full::new(body).boxed_unsync();
-        let answer = async {
-            let mut answer = self.0.execute(sent).await?;
-            let mut read = Vec::new();
-            while let Some(chunk) = answer.chunk().await? {
-                read.extend_from_slice(&chunk);
-                if read.len() > ANSWER {
-                    return Err("the answer of the collector is too long".into());
-                }
+        let mut answer = self.0.execute(sent).await?;
+        let mut read = Vec::new();
+        while let Some(chunk) = answer.chunk().await? {
+            read.extend_from_slice(&chunk);
+            if read.len() > ANSWER {
+                return Err("the answer of the collector is too long".into());
             }
-            Ok(Response::builder().status(answer.status()).body(Bytes::from(read))?)
-        };
-        timeout(LONGEST, answer).await.map_err(|_| HttpError::from("the collector doesn't answer"))?
+        }
+        Ok(Response::builder().status(answer.status()).body(Bytes::from(read))?)
     }
 }
 
@@ -356,11 +370,19 @@ struct Open {
     run: Option<Run>,
 }
 
+/// The kind of an error, and what is said of it.
+type Failure<'a> = (&'a str, &'a str);
+
+impl Open {
+    fn failure(&self) -> Option<Failure<'static>> {
+        self.fault.map(|code| (code.as_str(), code.as_str()))
+    }
+}
+
 /// A handler that runs.
 struct Run {
     message: MessageId,
     since: Time,
-    attempts: u8,
 }
 
 /// The open threads, and the spans of those that have ended.
@@ -394,7 +416,8 @@ impl Spans {
             scope,
         };
         let now = organism.now();
-        for thread in organism.snapshot().await.threads {
+        let threads = organism.snapshot().await.threads;
+        for thread in threads.into_iter().filter(|thread| is_sampled(thread.root, ratio)) {
             let listener = thread.path.segments().last().map(|(name, _)| name.clone());
             // Those that an earlier start opened began then, at a time that only the journal has.
             let open = spans.opened(thread.parent, now, thread.path.to_string(), listener);
@@ -410,18 +433,21 @@ impl Spans {
 
     /// Takes an event, which may end spans.
     fn take(&mut self, event: &Event) {
+        if !is_sampled(event.root, self.ratio) {
+            return;
+        }
         match &event.kind {
             EventKind::Opened { parent } => {
                 let listener = event.path.segments().last().map(|(name, _)| name.clone());
                 let open = self.opened(*parent, event.at, event.path.to_string(), listener);
                 self.open.insert(event.thread, open);
             }
-            EventKind::Delivered { message, payload, attempts, .. } => {
+            EventKind::Delivered { message, payload, .. } => {
                 if let Some(open) = self.open.get_mut(&event.thread) {
                     if open.payload.is_none() {
                         open.payload = payload.as_ref().map(ToString::to_string);
                     }
-                    open.run = Some(Run { message: *message, since: event.at, attempts: attempts.unwrap_or_default() });
+                    open.run = Some(Run { message: *message, since: event.at });
                 }
             }
             EventKind::Faulted { fault, .. } => {
@@ -431,11 +457,11 @@ impl Spans {
             }
             EventKind::ModelAnswered { by, message, backend, model, usage, took, .. } => {
                 let asked = Asked { by, message: *message, backend, model: Some(model), usage, took: *took };
-                self.asked(event, &asked, Status::Unset);
+                self.asked(event, &asked, None);
             }
             EventKind::ModelFailed { by, message, backend, error, usage, took, .. } => {
                 let asked = Asked { by, message: *message, backend, model: None, usage, took: *took };
-                self.asked(event, &asked, Status::error(error.to_string()));
+                self.asked(event, &asked, Some(("no-answer", error)));
             }
             EventKind::Handled { .. } => self.end_run(event),
             EventKind::Closed { .. } => {
@@ -450,18 +476,17 @@ impl Spans {
     fn end_run(&mut self, event: &Event) {
         let Some(open) = self.open.get_mut(&event.thread) else { return };
         let (Some(run), Some(listener)) = (open.run.take(), open.listener.clone()) else { return };
-        let status = open.fault.map_or(Status::Unset, |code| Status::error(code.as_str()));
-        let mut attributes = vec![
+        let failure = open.failure();
+        let attributes = vec![
             KeyValue::new(names::SYSTEM, "systole"),
             KeyValue::new(names::MESSAGING, "process"),
             KeyValue::new(names::DESTINATION, listener.to_string()),
             KeyValue::new(names::MESSAGE, run.message.to_string()),
         ];
-        attributes.extend(open.fault.map(|code| KeyValue::new(names::ERROR, code.as_str())));
-        let id = run_id(event.thread, run.message, run.attempts);
+        let id = run_id(event.thread, run.message);
         let span =
             Part { id, parent: thread_id(event.thread), kind: SpanKind::Consumer, since: run.since, until: event.at };
-        self.make(event.root, span, format!("process {listener}"), attributes, status);
+        self.make(event.root, span, format!("process {listener}"), attributes, failure);
     }
 
     /// Ends the span of a thread.
@@ -490,21 +515,19 @@ impl Spans {
                 vec![KeyValue::new(names::OPERATION, "execute_tool"), KeyValue::new(names::TOOL, listener.to_string())],
             ),
         };
+        let failure = open.failure();
         attributes.push(KeyValue::new(names::PATH, open.path));
         attributes.extend(open.payload.map(|payload| KeyValue::new(names::PAYLOAD, payload)));
-        attributes.extend(open.fault.map(|code| KeyValue::new(names::ERROR, code.as_str())));
-        let status = open.fault.map_or(Status::Unset, |code| Status::error(code.as_str()));
         let parent = open.parent.map_or(SpanId::INVALID, thread_id);
         let span = Part { id: thread_id(event.thread), parent, kind, since: open.since, until: event.at };
-        self.make(event.root, span, name, attributes, status);
+        self.make(event.root, span, name, attributes, failure);
     }
 
     /// Makes the span of a request to a model.
-    fn asked(&mut self, event: &Event, asked: &Asked<'_>, status: Status) {
-        let attempts = self.open.get_mut(&event.thread).map_or(0, |open| {
+    fn asked(&mut self, event: &Event, asked: &Asked<'_>, failure: Option<Failure<'_>>) {
+        if let Some(open) = self.open.get_mut(&event.thread) {
             open.is_agent = true;
-            open.run.as_ref().map_or(0, |run| run.attempts)
-        });
+        }
         let Asked { by, message, backend, model, usage, took } = *asked;
         let count = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
         let mut attributes = vec![
@@ -518,21 +541,24 @@ impl Spans {
             KeyValue::new(names::COST, usage.cost.as_f64()),
         ];
         attributes.extend(model.map(|model| KeyValue::new(names::MODEL, model.to_string())));
-        if status != Status::Unset {
-            attributes.push(KeyValue::new(names::ERROR, "no-answer"));
-        }
         let since = Time::from_nanos(event.at.as_nanos().saturating_sub(took.as_nanos() as u64));
-        let parent = run_id(event.thread, message, attempts);
+        let parent = run_id(event.thread, message);
         let id = span_id(&[b"model", message.as_uuid().as_bytes(), &event.at.as_nanos().to_le_bytes()]);
         let span = Part { id, parent, kind: SpanKind::Client, since, until: event.at };
-        self.make(event.root, span, format!("chat {}", model.unwrap_or(backend)), attributes, status);
+        self.make(event.root, span, format!("chat {}", model.unwrap_or(backend)), attributes, failure);
     }
 
-    fn make(&mut self, root: ThreadId, span: Part, name: String, mut attributes: Vec<KeyValue>, status: Status) {
+    fn make(
+        &mut self,
+        root: ThreadId,
+        span: Part,
+        name: String,
+        mut attributes: Vec<KeyValue>,
+        failure: Option<Failure<'_>>,
+    ) {
         let trace = TraceId::from_bytes(*root.as_uuid().as_bytes());
-        if !is_sampled(trace, self.ratio) {
-            return;
-        }
+        let status = failure.map_or(Status::Unset, |(_, said)| Status::error(said.to_owned()));
+        attributes.extend(failure.map(|(kind, _)| KeyValue::new(names::ERROR, kind.to_owned())));
         let Part { id, parent, kind, since, until } = span;
         attributes.push(KeyValue::new(names::CONVERSATION, root.to_string()));
         attributes.push(KeyValue::new(names::SESSION, root.to_string()));
@@ -579,9 +605,9 @@ fn thread_id(thread: ThreadId) -> SpanId {
     span_id(&[b"thread", thread.as_uuid().as_bytes()])
 }
 
-/// The id of the span of a run of a handler.
-fn run_id(thread: ThreadId, message: MessageId, attempts: u8) -> SpanId {
-    span_id(&[b"run", thread.as_uuid().as_bytes(), message.as_uuid().as_bytes(), &[attempts]])
+/// The id of the span of a run of a handler: one that a crash broke off has no span.
+fn run_id(thread: ThreadId, message: MessageId) -> SpanId {
+    span_id(&[b"run", thread.as_uuid().as_bytes(), message.as_uuid().as_bytes()])
 }
 
 fn span_id(of: &[&[u8]]) -> SpanId {
@@ -595,9 +621,8 @@ fn span_id(of: &[&[u8]]) -> SpanId {
 }
 
 /// Decides as the sampler TraceIdRatioBased of the SDK: by the trace alone, so that all its spans have one fate.
-fn is_sampled(trace: TraceId, ratio: f64) -> bool {
-    let [.., a, b, c, d, e, f, g, h] = trace.to_bytes();
-    let low = u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1;
+fn is_sampled(root: ThreadId, ratio: f64) -> bool {
+    let low = (root.as_uuid().as_u128() as u64) >> 1;
     ratio >= 1.0 || low < (ratio * (1_u64 << 63) as f64) as u64
 }
 
