@@ -25,6 +25,11 @@ pub(super) fn print<const COLUMNS: usize>(
     page.finish()
 }
 
+/// The date and time of a record to the second; another text as it is.
+pub(super) fn moment(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), date_time)
+}
+
 /// A date and time to the second.
 pub(super) fn date_time(time: Time) -> String {
     Time::from_nanos(time.as_nanos() / 1_000_000_000 * 1_000_000_000).to_string()

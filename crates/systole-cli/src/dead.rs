@@ -12,7 +12,7 @@ use systole_core::core::{Blueprint, DeadLetterError};
 use systole_core::protocol::refused_qname;
 use systole_core::vocab::{FaultCode, MessageId, Name, QName, Time};
 
-use super::columns::{self, date_time};
+use super::columns::{self, moment};
 use super::failure::Failure;
 use super::journal_args;
 use super::look::{all, code};
@@ -204,7 +204,7 @@ fn list(letters: &[LetterRecord], json: bool) -> Result<ExitCode, Failure> {
         let again = if letter.redrives { ", redriven at the next start" } else { "" };
         [
             letter.letter.clone(),
-            since(letter),
+            moment(&letter.at),
             name(&letter.conversation),
             letter.from.clone(),
             name(&letter.listener),
@@ -215,10 +215,6 @@ fn list(letters: &[LetterRecord], json: bool) -> Result<ExitCode, Failure> {
     let rows: Vec<_> = letters.iter().map(row).collect();
     columns::print(["LETTER", "SINCE", "CONVERSATION", "FROM", "TO", "PAYLOAD", "REASON"], &rows)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn since(letter: &LetterRecord) -> String {
-    letter.at.parse().map_or_else(|_| letter.at.clone(), date_time)
 }
 
 fn show(journal: &dyn Store, id: &str) -> Result<ExitCode, Failure> {
@@ -233,7 +229,7 @@ fn show(journal: &dyn Store, id: &str) -> Result<ExitCode, Failure> {
         (None, Some(thread)) => format!(", in its mailbox, of thread {thread}"),
         (None, None) => String::new(),
     };
-    page.line(format_args!("dead letter {id}, {}, from {} to {to}{place}", since(letter), letter.from))?;
+    page.line(format_args!("dead letter {id}, {}, from {} to {to}{place}", moment(&letter.at), letter.from))?;
     if let Some(conversation) = &letter.conversation {
         page.line(format_args!("conversation {conversation}"))?;
     }

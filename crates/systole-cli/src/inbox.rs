@@ -19,7 +19,7 @@ use systole_core::journal::Owner;
 use systole_core::vocab::{Name, XmlLimits};
 use tokio::task::LocalSet;
 
-use super::columns::{self, date_time};
+use super::columns::{self, moment};
 use super::descriptor::Patient;
 use super::failure::Failure;
 use super::journal_args::JournalArgs;
@@ -136,7 +136,7 @@ pub(super) fn waits(question: &Value) -> String {
     format!("{} asks {}, which waits for {}", text("from"), text("listener"), addressees(question))
 }
 
-/// Who may answer a question.
+/// The parties that may answer a question.
 fn addressees(question: &Value) -> String {
     let people = question["people"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let operator = (question["operators"] == true).then_some("operator");
@@ -254,7 +254,7 @@ fn row(question: &Value) -> [String; 7] {
         Some(by) => format!("{} by {by}", text("state")),
         None => text("state"),
     };
-    let since = text("since").parse().map_or_else(|_| text("since"), date_time);
+    let since = moment(&text("since"));
     [id, text("from"), text("listener"), since, state, cost(question), addressees(question)]
 }
 
@@ -412,7 +412,7 @@ fn converse(desk: &Desk, question: Option<&str>) -> Result<ExitCode, Failure> {
 async fn ask(console: &Console, desk: Desk, question: &Value) -> bool {
     let text = |key: &str| question[key].as_str().unwrap_or_default().to_owned();
     let id = text("question");
-    let since = text("since").parse().map_or_else(|_| text("since"), date_time);
+    let since = moment(&text("since"));
     let cost = match cost(question).as_str() {
         "-" => String::new(),
         cost => format!(", cost {cost}"),
@@ -468,7 +468,7 @@ fn offer(answer: &Value) -> Option<PayloadSchema> {
     found.find(|schema| schema.qname().to_string() == payload)
 }
 
-/// What the organism said to an entry.
+/// The answer of the organism to an entry.
 enum Said {
     /// The question has its end.
     Ended,

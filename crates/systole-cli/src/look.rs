@@ -10,7 +10,7 @@ use systole::runtime::block_on;
 use systole::runtime::clock::Clock;
 use systole_core::vocab::{FaultCode, Name};
 
-use super::columns::{self, date_time};
+use super::columns::{self, moment};
 use super::failure::Failure;
 use super::journal_args::JournalArgs;
 use super::print;
@@ -63,7 +63,7 @@ pub(super) fn mailboxes(args: &Mailboxes) -> Result<ExitCode, Failure> {
     }
     let row = |mailbox: &MailboxRecord| {
         let paused =
-            mailbox.paused.as_deref().map_or_else(String::new, |since| format!("paused since {}", short(since)));
+            mailbox.paused.as_deref().map_or_else(String::new, |since| format!("paused since {}", moment(since)));
         let counts = [mailbox.waiting, mailbox.leased, mailbox.dead].map(|count| count.to_string());
         let [waiting, leased, dead] = counts;
         [
@@ -71,7 +71,7 @@ pub(super) fn mailboxes(args: &Mailboxes) -> Result<ExitCode, Failure> {
             waiting,
             leased,
             dead,
-            mailbox.oldest.as_deref().map_or("-".to_owned(), short),
+            mailbox.oldest.as_deref().map_or("-".to_owned(), moment),
             paused,
         ]
     };
@@ -96,7 +96,7 @@ pub(super) fn tasks(args: &Tasks) -> Result<ExitCode, Failure> {
             task.job.clone(),
             task.state.clone(),
             task.from.clone(),
-            short(&task.changed),
+            moment(&task.changed),
             task.description.lines().next().unwrap_or_default().to_owned(),
         ]
     };
@@ -128,7 +128,7 @@ pub(super) fn audit(args: &Audit) -> Result<ExitCode, Failure> {
             (None, Some(opened)) => format!("opened {opened}"),
             (None, None) => "done".to_owned(),
         };
-        [short(&act.at), act.by.clone(), act.act.clone(), act.of.clone(), effect]
+        [moment(&act.at), act.by.clone(), act.act.clone(), act.of.clone(), effect]
     };
     let rows: Vec<_> = found.iter().rev().map(row).collect();
     columns::print(["AT", "OPERATOR", "ACT", "OF", "EFFECT"], &rows)?;
@@ -162,9 +162,4 @@ pub(super) fn code(text: &str) -> Result<FaultCode, String> {
         let all: Vec<_> = FaultCode::ALL.iter().map(|code| code.as_str()).collect();
         format!("there is no such code: write one of {}", all.join(", "))
     })
-}
-
-/// A time to the second.
-fn short(time: &str) -> String {
-    time.parse().map_or_else(|_| time.to_owned(), date_time)
 }
