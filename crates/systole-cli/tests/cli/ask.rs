@@ -132,21 +132,15 @@ fn who_asks_no_more_gives_up_a_durable_conversation() {
     );
     std::fs::write(folder.join("organism.yaml"), organism).unwrap();
     let message = "<say xmlns='urn:t'>hello</say>";
-    let systole = |args: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
-        command.args(args).current_dir(&folder).stdin(Stdio::null()).stderr(Stdio::null());
-        command
-    };
     let closed = |count: usize| {
-        let list = systole(&["thread", "list", "--journal", "g.journal"]).output().unwrap();
-        let list = String::from_utf8(list.stdout).unwrap();
+        let list = folder.done(&["thread", "list", "--journal", "g.journal"]);
         assert!(list.matches("  closed  ").count() == count && !list.contains("open"), "{list}");
     };
     let (code, out, err) = ask(&folder, &["organism.yaml", message, "--within", "500ms"], "");
     assert!(code == 1 && out.is_empty() && err.contains("no answer came in time"), "{out}{err}");
     closed(1);
     let _ = std::fs::remove_file(folder.join("began"));
-    let mut child = systole(&["ask", "organism.yaml", message]).spawn().unwrap();
+    let mut child = folder.systole(&["ask", "organism.yaml", message]).stderr(Stdio::null()).spawn().unwrap();
     until("the command begins", || folder.join("began").exists().then_some(()));
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));

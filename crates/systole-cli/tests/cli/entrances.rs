@@ -60,7 +60,7 @@ enum Entrance {
 
 const ENTRANCES: [Entrance; 4] = [Entrance::Library, Entrance::Http, Entrance::Socket, Entrance::Program];
 
-/// What an entrance does.
+/// The way of an entrance with an operation.
 #[derive(Debug, Clone, Copy)]
 enum Cell {
     Works,
@@ -101,7 +101,7 @@ const TABLE: [(&str, [Cell; 4], [Cell; 4], Cell); 16] = [
     ("drain",         [Works, Works, Works, Works], [TYPE,  NOBODY, NOBODY, LIVE],  Works),
 ];
 
-/// What an entrance answers: the records of a look or the outcomes of an act, or the reason of a refusal.
+/// The answer of an entrance: the records of a look or the outcomes of an act, or the reason of a refusal.
 type Answer = Result<Vec<Value>, String>;
 
 struct Desk {

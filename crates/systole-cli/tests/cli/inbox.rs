@@ -4,7 +4,8 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Output, Stdio};
+use std::ops::Deref;
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
@@ -33,6 +34,14 @@ struct Shop {
     folder: Scratch,
 }
 
+impl Deref for Shop {
+    type Target = Scratch;
+
+    fn deref(&self) -> &Scratch {
+        &self.folder
+    }
+}
+
 impl Shop {
     fn new(name: &str, people: &str) -> Self {
         Self::announcing(name, people, "")
@@ -48,12 +57,6 @@ impl Shop {
         Self { folder }
     }
 
-    fn systole(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
-        command.args(args).current_dir(&self.folder).env_remove("SYSTOLE_LOG").stdin(Stdio::null());
-        command
-    }
-
     /// Starts the organism without a terminal, and waits until its question is there.
     fn start(&self) -> Runs {
         let log = fs::File::create(self.folder.join("log")).unwrap();
@@ -63,19 +66,6 @@ impl Shop {
         let runs = Runs { child, out };
         until("the question", || (self.questions().len() == 1).then_some(()));
         runs
-    }
-
-    fn command(&self, args: &[&str]) -> Output {
-        self.systole(args).output().unwrap()
-    }
-
-    /// Runs a command that succeeds; what it prints.
-    #[track_caller]
-    fn done(&self, args: &[&str]) -> String {
-        let output = self.command(args);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{args:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
-        text
     }
 
     /// Runs a command that fails; its exit code and what it complains of.

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::Write;
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -27,6 +28,14 @@ struct Desk {
     folder: Scratch,
 }
 
+impl Deref for Desk {
+    type Target = Scratch;
+
+    fn deref(&self) -> &Scratch {
+        &self.folder
+    }
+}
+
 impl Desk {
     fn new(name: &str) -> Self {
         let folder = Scratch::new(name);
@@ -36,12 +45,6 @@ impl Desk {
         Self { folder }
     }
 
-    fn systole(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
-        command.args(args).current_dir(&self.folder).env_remove("SYSTOLE_LOG");
-        command
-    }
-
     /// Starts the organism, and waits until it serves operators.
     fn start(&self) -> (Child, Lines) {
         let mut run = self.systole(&["run", "organism.yaml", "-"]);
@@ -49,19 +52,6 @@ impl Desk {
         let out = Lines::of(child.stdout.take().unwrap());
         until("the socket", || self.command(&["top"]).status.success().then_some(()));
         (child, out)
-    }
-
-    fn command(&self, args: &[&str]) -> Output {
-        self.systole(args).stdin(Stdio::null()).output().unwrap()
-    }
-
-    /// Runs a command that succeeds; what it prints.
-    #[track_caller]
-    fn done(&self, args: &[&str]) -> String {
-        let output = self.command(args);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{args:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
-        text
     }
 
     fn top(&self) -> Value {

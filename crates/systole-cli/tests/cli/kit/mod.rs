@@ -3,6 +3,7 @@
 use std::fs;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) mod running;
@@ -31,6 +32,27 @@ impl Scratch {
         let path = fresh(name);
         fs::create_dir_all(&path).unwrap();
         Self(path)
+    }
+
+    /// A command of the program here, with its own level of the log, and without input.
+    pub(crate) fn systole(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(args).current_dir(self).env_remove("SYSTOLE_LOG").stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command.
+    pub(crate) fn command(&self, args: &[&str]) -> Output {
+        self.systole(args).output().unwrap()
+    }
+
+    /// Runs a command that succeeds; what it prints.
+    #[track_caller]
+    pub(crate) fn done(&self, args: &[&str]) -> String {
+        let output = self.command(args);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{args:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        text
     }
 }
 
