@@ -89,7 +89,7 @@ pub(super) struct Key<'n, T> {
 pub(super) struct Written<'n> {
     /// The place to point at when a key is missing.
     pub(super) span: Span,
-    /// Its keys that are unknown.
+    /// Keys of the mapping that are unknown.
     unknown: Vec<&'n str>,
 }
 

@@ -14,7 +14,7 @@ use systole_core::vocab::{MessageId, Name, Time};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::listeners::human::announce::Announce;
+use crate::listeners::human::Announce;
 use crate::listeners::human::people::{Asked, People};
 use crate::outbound::retry::Policy;
 use crate::outbound::{
@@ -147,7 +147,7 @@ async fn run(
 
 /// Notes that a question is announced.
 async fn done(people: &People, id: MessageId, now: Time) {
-    let by = Answerer { name: Name::system(), is_operator: true };
+    let by = Answerer::operator(Name::system());
     // One that has ended needs no note.
     let _ = people.act(id, &by, QuestionAct::Announce, None, now).await;
 }

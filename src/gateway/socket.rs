@@ -270,7 +270,7 @@ fn answerer(request: &Request) -> Result<Answerer, Problem> {
     let query = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(request.uri());
     let query = query.map_err(|error| Problem::bad_request(error.body_text()))?;
     match query.0.iter().find(|(key, _)| key == AS) {
-        None => Ok(Answerer { name: operator(), is_operator: true }),
+        None => Ok(Answerer::operator(operator())),
         Some((_, name)) => {
             let name = Name::parse(name).map_err(|error| Problem::bad_request(error.to_string()))?;
             Ok(Answerer { name, is_operator: false })

@@ -350,7 +350,7 @@ impl Operations<'_> {
 
     /// Waits until questions to people are all that a conversation has left, and returns these.
     async fn people_of(&self, root: ThreadId) -> Vec<QuestionRecord> {
-        let questions = self.organism.questions(Answerer { name: self.by.clone(), is_operator: true });
+        let questions = self.organism.questions(Answerer::operator(self.by.clone()));
         let mut changes = questions.changes();
         loop {
             changes.borrow_and_update();

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_core::core::Answered;
 use systole_core::question::{Answerer, QuestionAct, QuestionRefusal, QuestionState};
-use systole_core::vocab::{Fault, MessageId, ThreadId};
+use systole_core::vocab::{Fault, MessageId, ThreadId, Time};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Validator;
 
@@ -73,7 +73,7 @@ pub struct QuestionRecord {
     pub people: Vec<String>,
     /// True if operators may answer, too.
     pub operators: bool,
-    /// Its state.
+    /// The state.
     #[serde(flatten)]
     pub state: QuestionStateRecord,
     /// The use of models in its conversation so far, where there is a journal.
@@ -319,7 +319,7 @@ impl Questions<'_> {
                 since = came(&**query, asked.id).await?.unwrap_or(since);
                 let used = query.usage(asked.thread).await.map_err(LookError::from)?;
                 let tokens = used.input.saturating_add(used.output);
-                cost = Some(CostRecord { tokens, cost: used.cost.0 as f64 / 1e6 });
+                cost = Some(CostRecord { tokens, cost: used.cost.as_f64() });
             }
             let answer = |schema: &systole_xml::schema::PayloadSchema| AnswerRecord {
                 payload: schema.qname().to_string(),
@@ -347,13 +347,13 @@ impl Questions<'_> {
         Ok(records)
     }
 
-    fn now(&self) -> systole_core::vocab::Time {
+    fn now(&self) -> Time {
         self.organism.shared.clock.now()
     }
 }
 
 /// The time at which a message came, as the journal has it.
-async fn came(query: &dyn Query, id: MessageId) -> Result<Option<systole_core::vocab::Time>, QuestionError> {
+async fn came(query: &dyn Query, id: MessageId) -> Result<Option<Time>, QuestionError> {
     let kept = query.message(id).await.map_err(LookError::from)?;
     Ok(kept.iter().find(|kept| matches!(kept.entry.said, HistoryRecord::Message(..))).map(|kept| kept.entry.at))
 }

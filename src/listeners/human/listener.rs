@@ -259,7 +259,7 @@ const NO_CALLER: &str = "No caller waits for an answer here: write a call.";
 
 /// Returns the party at the terminal.
 fn operator() -> Answerer {
-    Answerer { name: Name::system(), is_operator: true }
+    Answerer::operator(Name::system())
 }
 
 /// Closes a question on the terminal; one that was answered elsewhere with a word.

@@ -42,7 +42,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Who may answer for each listener.
+    /// The parties that may answer for each listener.
     listeners: BTreeMap<Name, Arc<Addressees>>,
     open: BTreeMap<MessageId, Open>,
     over: VecDeque<(MessageId, Question)>,
@@ -116,7 +116,7 @@ pub(crate) struct Call {
 pub(super) struct Change {
     /// The change, to be written.
     pub(super) note: Option<QuestionNote>,
-    /// What an answer or a call was judged to be.
+    /// The meaning of an answer or a call.
     pub(super) judged: Option<Judged>,
 }
 

@@ -36,10 +36,17 @@ pub const CHANGES: usize = 1000;
 /// A party that acts on questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answerer {
-    /// Its name.
+    /// The name.
     pub name: Name,
     /// True for an operator of the organism.
     pub is_operator: bool,
+}
+
+impl Answerer {
+    /// An operator of that name.
+    pub fn operator(name: Name) -> Self {
+        Self { name, is_operator: true }
+    }
 }
 
 /// The parties that may answer the questions of a listener.
@@ -91,7 +98,7 @@ pub enum QuestionState {
         /// The time.
         at: Time,
     },
-    /// Its caller gave up, its deadline has passed, or its organism ended.
+    /// The caller gave up, the deadline has passed, or the organism ended.
     Withdrawn,
 }
 
@@ -272,7 +279,7 @@ impl Question {
         &self.addressees
     }
 
-    /// Its state.
+    /// Returns the state.
     pub const fn state(&self) -> &QuestionState {
         &self.state
     }
