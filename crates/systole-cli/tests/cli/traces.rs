@@ -13,6 +13,9 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use serde_json::Value;
 
+use crate::kit::Scratch;
+use crate::kit::waiting::until;
+
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
 /// A collector that keeps what it gets.
@@ -203,6 +206,21 @@ fn a_dead_collector_costs_a_line_of_the_log() {
 }
 
 #[test]
+fn a_collector_that_does_not_answer_does_not_hold_the_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let folder = Scratch::new("silent-collector");
+    let mut command = folder.systole(&["ask", "organism.yaml", QUESTION]);
+    command.current_dir(Path::new(EXAMPLES).join("swarm")).stdout(Stdio::null()).stderr(Stdio::null());
+    // Without the bound of the end it would take this long.
+    command.envs([("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint), ("OTEL_EXPORTER_OTLP_TIMEOUT", "600000")]);
+    let mut child = command.spawn().unwrap();
+    let ended = until("the end of the program", || child.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(0));
+    assert!(listener.accept().is_ok(), "spans were on their way");
+}
+
+#[test]
 fn variables_switch_traces_off_or_are_refused() {
     let (collector, address) = Collector::start();
     let endpoint = format!("http://{address}");
@@ -216,6 +234,7 @@ fn variables_switch_traces_off_or_are_refused() {
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
         ("OTEL_TRACES_EXPORTER", "zipkin"),
         ("OTEL_TRACES_SAMPLER", "sometimes"),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon"),
         ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "no url at all"),
     ] {
         let output = run("swarm", &[QUESTION], &[("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint), (variable, value)]);
