@@ -297,7 +297,8 @@ impl Session {
         let patience = self.drain.unwrap_or(if served { REMOTE_DRAIN } else { DRAIN });
         let ended = match ended {
             Ok(End::Idle) => {
-                let code = if note_questions(&self.console, &self.screen, self.durable) {
+                let open = self.console.people().open_questions();
+                let code = if note_questions(&open, &self.screen, self.durable) {
                     ExitCode::from(UNANSWERED)
                 } else if self.answers.faulted.load(Ordering::Relaxed) {
                     ExitCode::FAILURE
@@ -424,8 +425,10 @@ impl Session {
         // Answers that were made before get their time in any case.
         let deadline = Instant::now() + patience.max(GRACE);
         let organism = self.running.organism.clone();
-        // The drain does not wait for them, and only a journal keeps them.
-        let are_cut = note_questions(&self.console, &self.screen, self.durable) && !self.durable;
+        // The drain waits for no person. Only a journal keeps their questions: others end while it begins.
+        if self.durable {
+            note_questions(&self.console.people().open_questions(), &self.screen, true);
+        }
         let mut drained = std::pin::pin!(organism.drain(patience));
         let mut reading = true;
         let drained = loop {
@@ -445,7 +448,9 @@ impl Session {
             }
         };
         let unread = self.print_while_read(deadline).await?;
-        Ok(if drained.idle && unread == 0 && !are_cut { Drained::Whole } else { Drained::Cut })
+        let cut = self.console.people().cut_questions();
+        note_questions(&cut, &self.screen, false);
+        Ok(if drained.idle && unread == 0 && cut.is_empty() { Drained::Whole } else { Drained::Cut })
     }
 
     /// Prints the answers that are left, for as long as standard output takes some within [`GRACE`], up to the deadline;
@@ -527,8 +532,7 @@ impl Session {
 }
 
 /// Notes the questions to people that the end leaves open; returns whether there are any.
-fn note_questions(console: &Console, screen: &Screen, durable: bool) -> bool {
-    let open = console.people().open_questions();
+fn note_questions(open: &[String], screen: &Screen, durable: bool) -> bool {
     if open.is_empty() {
         return false;
     }

@@ -121,10 +121,6 @@ impl HumanListener {
             Body::Payload { payload, .. } => Some(payload.payload().root().clone()),
             _ => None,
         };
-        let terminal = self.console.as_ref().filter(|_| addressees.operators).map(|console| {
-            let title = format!("{} asks {}", message.from, contract.name);
-            console.ask(title, text.clone(), offers.clone(), context.limits().xml.clone(), true)
-        });
         let asked = Asked {
             id: message.id,
             listener: contract.name.clone(),
@@ -134,13 +130,18 @@ impl HumanListener {
             since: clock.now(),
             deadline: message.deadline.filter(|deadline| *deadline < Time::MAX),
             payload,
-            text,
-            offers,
-            addressees,
+            text: text.clone(),
+            offers: offers.clone(),
+            addressees: addressees.clone(),
             envelope: envelope(message, &contract.name),
             about: About::of(message),
         };
+        // First of all places, since the end of the program asks here which questions are open.
         let asked = self.people.ask(asked, &before);
+        let terminal = self.console.as_ref().filter(|_| addressees.operators).map(|console| {
+            let title = format!("{} asks {}", message.from, contract.name);
+            console.ask(title, text, offers, context.limits().xml.clone(), true)
+        });
         if terminal.is_none() {
             context.unattended();
         }
@@ -213,7 +214,10 @@ impl Desk<'_> {
                     }
                     Heard::Unattended => context.unattended(),
                 },
-                () = context.ends_unkept() => return Ok(failed(UNKEPT)),
+                () = context.ends_unkept() => {
+                    asked.cut();
+                    return Ok(failed(UNKEPT));
+                }
             }
         }
     }

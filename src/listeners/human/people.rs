@@ -46,6 +46,8 @@ struct State {
     listeners: BTreeMap<Name, Arc<Addressees>>,
     open: BTreeMap<MessageId, Open>,
     over: VecDeque<(MessageId, Question)>,
+    /// The titles of the questions that the end of the organism cut.
+    cut: Vec<String>,
 }
 
 struct Open {
@@ -151,6 +153,11 @@ impl People {
     /// Lists the open questions, as `sender asks listener`, with the people that may answer.
     pub fn open_questions(&self) -> Vec<String> {
         self.lock().open.values().map(|open| open.asked.title()).collect()
+    }
+
+    /// Lists the questions that the end of an organism without a journal cut.
+    pub fn cut_questions(&self) -> Vec<String> {
+        self.lock().cut.clone()
     }
 
     /// Returns whether a person may answer questions of a listener.
@@ -353,6 +360,12 @@ impl AskedQuestion {
     /// Notes that the last change is durable.
     pub(super) fn written(&self) {
         self.written.send_modify(|count| *count += 1);
+    }
+
+    /// Notes that the end of the organism cuts the question.
+    pub(super) fn cut(&self) {
+        let title = self.asked.title();
+        self.people.lock().cut.push(title);
     }
 
     /// Shows the answers to calls below the question.

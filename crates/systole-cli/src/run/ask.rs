@@ -84,7 +84,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
             _ = organism.broken() => Ok(None),
             // With a time limit people elsewhere may answer.
             () = waits_for_people(organism, &stage.console), if args.within.is_none() => {
-                note_questions(&stage.console, &stage.screen, durable);
+                note_questions(&stage.console.people().open_questions(), &stage.screen, durable);
                 return Ok((ExitCode::from(UNANSWERED), Duration::ZERO));
             }
             // Nobody is left who would read the answer.

@@ -172,7 +172,7 @@ fn the_end_of_an_organism_waits_for_no_person() {
     person.stops();
     person.sees("--- cli asks judge --- withdrawn: no answer is taken");
     let (code, out, events) = person.ends();
-    assert!(code == Some(1) && out.contains("the organism ended before the person answered"), "{out}{events}");
+    assert!(code == Some(1) && out.contains("the organism ended before the person answered"), "{code:?}{out}{events}");
     assert!(events.contains("questions wait for a person: cli asks judge: they end with this run"), "{events}");
 
     let mut person = Person::before(&format!("durability: process\n{patient}"), "kept", true, &[]);
