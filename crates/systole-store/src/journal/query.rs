@@ -27,7 +27,8 @@ use super::writer::JournalFeeder;
 use crate::principal::{Principal, TokenHash};
 use crate::sqlite::FileProblem;
 
-/// Reads the journal of an organism from any task; long queries run on a thread of their own.
+/// Reads the journal of an organism from any task; long queries run on threads of their own: those of clients and agents on
+/// one, the looks of operators, which may search megabytes, on another one.
 ///
 /// Each query sees one state of the journal, in which everything committed before the query is contained, and reports a
 /// row that differs from what was written as damage.
@@ -35,9 +36,9 @@ use crate::sqlite::FileProblem;
 pub struct JournalQuery {
     /// A connection for the calling threads.
     here: Arc<Mutex<JournalReader>>,
-    /// The reading thread with another connection; none on a simulated clock, where nothing may happen on other
+    /// The reading threads with connections of their own; none on a simulated clock, where nothing may happen on other
     /// threads.
-    thread: Option<Sender<Work>>,
+    threads: Option<ReadingThreads>,
     /// Brings the tables up to date; none where they always are.
     feeder: Option<JournalFeeder>,
     secret: Arc<[u8; 32]>,
@@ -218,22 +219,38 @@ impl SentAnswer {
     }
 }
 
+/// The threads that read, each in order of requests.
+#[derive(Clone)]
+struct ReadingThreads {
+    queries: Sender<Work>,
+    looks: Sender<Work>,
+}
+
+impl ReadingThreads {
+    fn start(file: &Path) -> Result<Self, StoreError> {
+        let start = |name: &str| {
+            let reader = JournalReader::join(file)?;
+            let (inbox, work) = channel::<Work>();
+            let run = move || {
+                while let Ok(first) = work.recv() {
+                    serve(&reader, std::iter::once(first).chain(work.try_iter()).take(TOGETHER).collect());
+                }
+            };
+            let thread = std::thread::Builder::new().name(name.into()).spawn(run);
+            thread.map_err(|error| FileProblem::from(error).of(file))?;
+            Ok::<_, StoreError>(inbox)
+        };
+        Ok(Self { queries: start("journal-read")?, looks: start("journal-look")? })
+    }
+}
+
 impl JournalQuery {
     /// Opens a journal that its organism has opened before.
     ///
     /// # Errors
-    /// [`StoreError`] if the file is missing, no journal or unreadable, or if no thread can be started.
+    /// [`StoreError`] if the file is missing, no journal or unreadable, or if the threads can't be started.
     pub fn open(file: &Path, feeder: Option<JournalFeeder>) -> Result<Self, StoreError> {
-        let reader = JournalReader::join(file)?;
-        let (inbox, work) = channel::<Work>();
-        let run = move || {
-            while let Ok(first) = work.recv() {
-                serve(&reader, std::iter::once(first).chain(work.try_iter()).take(TOGETHER).collect());
-            }
-        };
-        let thread = std::thread::Builder::new().name("journal-read".into()).spawn(run);
-        thread.map_err(|error| FileProblem::from(error).of(file))?;
-        Ok(Self { thread: Some(inbox), feeder, ..Self::here(file)? })
+        Ok(Self { threads: Some(ReadingThreads::start(file)?), feeder, ..Self::here(file)? })
     }
 
     /// Opens a journal as [`open`](Self::open) does, to be read on the calling threads. Its tables must have all steps.
@@ -245,7 +262,7 @@ impl JournalQuery {
         let secret = reader.at_one_moment(|reader| reader.key())?;
         Ok(Self {
             here: Arc::new(Mutex::new(reader)),
-            thread: None,
+            threads: None,
             feeder: None,
             secret: secret.into(),
             file: file.into(),
@@ -282,12 +299,29 @@ impl JournalQuery {
         read
     }
 
-    /// Runs work on the reading thread.
+    /// Runs a query of a client or an agent.
     pub(super) async fn run<T: Send + 'static>(
         &self,
+        query: impl FnOnce(&JournalReader) -> Result<T, FileProblem> + Send + 'static,
+    ) -> Result<T, QueryError> {
+        self.run_on(self.threads.as_ref().map(|threads| &threads.queries), query).await
+    }
+
+    /// Runs a look of an operator.
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&JournalReader) -> Result<T, FileProblem> + Send + 'static,
+    ) -> Result<T, QueryError> {
+        self.run_on(self.threads.as_ref().map(|threads| &threads.looks), look).await
+    }
+
+    /// Runs work on a reading thread, or on the calling one if there is none.
+    async fn run_on<T: Send + 'static>(
+        &self,
+        thread: Option<&Sender<Work>>,
         work: impl FnOnce(&JournalReader) -> Result<T, FileProblem> + Send + 'static,
     ) -> Result<T, QueryError> {
-        let Some(inbox) = &self.thread else { return self.read(work) };
+        let Some(inbox) = thread else { return self.read(work) };
         self.feed().await?;
         let (tell, told) = oneshot::channel();
         let work = move |reader: Result<&JournalReader, &QueryError>| {
@@ -376,11 +410,11 @@ impl Query for JournalQuery {
     }
 
     fn conversations(&self, wanted: ConversationFilter) -> Answering<'_, (Vec<KeptConversation>, Option<Number>)> {
-        Box::pin(self.run(move |reader| look::conversations(reader, &wanted)))
+        Box::pin(self.look(move |reader| look::conversations(reader, &wanted)))
     }
 
     fn threads(&self, of: ThreadId, after: Number, limit: usize) -> Answering<'_, (Vec<KeptThread>, Option<Number>)> {
-        Box::pin(self.run(move |reader| look::threads(reader, of, after, limit)))
+        Box::pin(self.look(move |reader| look::threads(reader, of, after, limit)))
     }
 
     fn history_of(
@@ -389,35 +423,35 @@ impl Query for JournalQuery {
         after: HistoryPosition,
         limit: usize,
     ) -> Answering<'_, (Vec<KeptMessage>, Option<HistoryPosition>)> {
-        Box::pin(self.run(move |reader| look::history_of(reader, thread, after, limit)))
+        Box::pin(self.look(move |reader| look::history_of(reader, thread, after, limit)))
     }
 
     fn letters(&self, wanted: LetterFilter) -> Answering<'_, (Vec<KeptLetter>, Option<LetterPosition>)> {
-        Box::pin(self.run(move |reader| beside::letters(reader, &wanted)))
+        Box::pin(self.look(move |reader| beside::letters(reader, &wanted)))
     }
 
     fn mailboxes(&self, now: Time) -> Answering<'_, Vec<KeptMailbox>> {
-        Box::pin(self.run(move |reader| beside::mailboxes(reader, now)))
+        Box::pin(self.look(move |reader| beside::mailboxes(reader, now)))
     }
 
     fn tasks(&self, wanted: TaskFilter) -> Answering<'_, (Vec<TaskRecord>, Option<TaskPosition>)> {
-        Box::pin(self.run(move |reader| beside::tasks(reader, &wanted)))
+        Box::pin(self.look(move |reader| beside::tasks(reader, &wanted)))
     }
 
     fn acts(&self, before: Option<Time>, limit: usize) -> Answering<'_, (Vec<KeptAct>, bool)> {
-        Box::pin(self.run(move |reader| beside::acts(reader, before, limit)))
+        Box::pin(self.look(move |reader| beside::acts(reader, before, limit)))
     }
 
     fn message(&self, id: MessageId) -> Answering<'_, Vec<KeptMessage>> {
-        Box::pin(self.run(move |reader| look::message(reader, id)))
+        Box::pin(self.look(move |reader| look::message(reader, id)))
     }
 
     fn usage(&self, of: ThreadId) -> Answering<'_, Usage> {
-        Box::pin(self.run(move |reader| look::usage(reader, of)))
+        Box::pin(self.look(move |reader| look::usage(reader, of)))
     }
 
     fn moment(&self, retry: Retry) -> Answering<'_, Result<Moment, RetryError>> {
-        Box::pin(self.run(move |reader| Ok(retry.read(reader))))
+        Box::pin(self.look(move |reader| Ok(retry.read(reader))))
     }
 
     fn work(&self, work: Box<dyn FnOnce() + Send>) -> Answering<'_, ()> {
