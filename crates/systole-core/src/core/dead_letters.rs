@@ -1,7 +1,8 @@
 //! Dead letters: undeliverable messages, kept to be listed, redriven or discarded.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use systole_xml::ladder::Canonical;
 
@@ -72,17 +73,30 @@ pub enum DeadLetterError {
 
 crate::vocab::debug_is_display!(DeadLetterError);
 
-/// The last dead letters of a core; past a bound, in number or in bytes, the oldest are dropped.
+/// The dead letters of a core, which shares their bounds with all cores.
 #[derive(Debug)]
 pub struct DeadLetters {
     core: CoreId,
     letters: VecDeque<DeadLetter>,
-    /// Bytes that they hold.
-    bytes: usize,
+    all: AllLetters,
     max_letters: usize,
     max_bytes: usize,
-    numbered: u64,
     dropped: u64,
+}
+
+/// The numbers and sizes of the dead letters of all cores, oldest first: past a bound the oldest of all goes, wherever it
+/// is kept.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AllLetters(Arc<Mutex<Sizes>>);
+
+#[derive(Debug, Default)]
+struct Sizes {
+    /// The last number given where there is no journal, which gives them else.
+    numbered: u64,
+    /// The bytes of each letter.
+    letters: BTreeMap<(Number, CoreId), usize>,
+    /// Bytes of all letters.
+    bytes: usize,
 }
 
 impl DeadLetterId {
@@ -137,33 +151,58 @@ impl Blueprint {
     }
 }
 
+impl AllLetters {
+    fn lock(&self) -> MutexGuard<'_, Sizes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sizes {
+    fn remove(&mut self, id: DeadLetterId) {
+        self.bytes -= self.letters.remove(&(id.number, id.core)).unwrap_or(0);
+    }
+
+    /// Takes out the oldest letters until the rest is within the bounds.
+    fn trim(&mut self, max_letters: usize, max_bytes: usize) -> Vec<DeadLetterId> {
+        let mut out = Vec::new();
+        while (self.letters.len() > max_letters || self.bytes > max_bytes)
+            && let Some(((number, core), bytes)) = self.letters.pop_first()
+        {
+            self.bytes -= bytes;
+            out.push(DeadLetterId { core, number });
+        }
+        out
+    }
+}
+
 impl DeadLetters {
-    pub(super) fn new(core: CoreId, limits: &Limits) -> Self {
+    pub(super) fn new(core: CoreId, limits: &Limits, all: AllLetters) -> Self {
         let (max_letters, max_bytes) = (limits.dead_letters, limits.dead_letter_bytes);
-        Self { core, letters: VecDeque::new(), bytes: 0, max_letters, max_bytes, numbered: 0, dropped: 0 }
+        Self { core, letters: VecDeque::new(), all, max_letters, max_bytes, dropped: 0 }
     }
 
     pub(super) fn next_id(&mut self) -> DeadLetterId {
-        self.numbered += 1;
-        self.id_of(self.numbered)
+        let mut all = self.all.lock();
+        all.numbered += 1;
+        self.id_of(all.numbered)
     }
 
     pub(super) fn id_of(&self, number: Number) -> DeadLetterId {
         DeadLetterId { core: self.core, number }
     }
 
-    /// Keeps a letter, and returns those that it pushes out.
-    pub(super) fn push(&mut self, letter: DeadLetter) -> Vec<DeadLetter> {
-        let mut pushed_out = Vec::new();
-        self.bytes += letter.held();
+    /// Keeps a letter. Returns those that it pushes out, which their cores have to [drop](Self::drop_letter): the oldest of
+    /// all cores, or the letter itself if it alone is past the bound.
+    pub(super) fn push(&mut self, letter: DeadLetter) -> Vec<DeadLetterId> {
+        let (id, held) = (letter.id, letter.held());
         self.letters.push_back(letter);
-        while self.letters.len() > self.max_letters || self.bytes > self.max_bytes {
-            let Some(oldest) = self.letters.pop_front() else { break };
-            self.bytes -= oldest.held();
-            self.dropped += 1;
-            pushed_out.push(oldest);
+        if held > self.max_bytes {
+            return vec![id];
         }
-        pushed_out
+        let mut all = self.all.lock();
+        all.letters.insert((id.number, id.core), held);
+        all.bytes += held;
+        all.trim(self.max_letters, self.max_bytes)
     }
 
     /// A dead letter, if it is still there.
@@ -173,13 +212,20 @@ impl DeadLetters {
 
     pub(super) fn take(&mut self, id: DeadLetterId) -> Option<DeadLetter> {
         let letter = self.letters.remove(self.place(id)?)?;
-        self.bytes -= letter.held();
+        self.all.lock().remove(id);
+        Some(letter)
+    }
+
+    /// Takes a letter that was pushed out, if it is still there.
+    pub(super) fn drop_letter(&mut self, id: DeadLetterId) -> Option<DeadLetter> {
+        let letter = self.take(id)?;
+        self.dropped += 1;
         Some(letter)
     }
 
     pub(super) fn clear(&mut self) {
-        self.letters.clear();
-        self.bytes = 0;
+        let mut all = self.all.lock();
+        self.letters.drain(..).for_each(|letter| all.remove(letter.id));
     }
 
     fn place(&self, id: DeadLetterId) -> Option<usize> {
@@ -214,39 +260,52 @@ mod tests {
     use super::*;
     use crate::vocab::{FaultCode, XmlLimits};
 
-    fn keep_dead(letters: &mut DeadLetters, payload: Option<&str>) -> DeadLetterId {
+    fn keep_dead(letters: &mut DeadLetters, payload: Option<&str>) -> (DeadLetterId, Vec<DeadLetterId>) {
         let id = letters.next_id();
         let payload = payload.map(|text| parse(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap());
         let reason = Fault::new(FaultCode::Route, "nobody");
         let (at, path, from) = (Time::default(), ThreadPath::new(Vec::new()), Name::system());
         let partition = Partition::default();
-        letters.push(DeadLetter { id, partition, at, from, to: None, conversation: None, path, payload, reason });
-        id
+        let letter = DeadLetter { id, partition, at, from, to: None, conversation: None, path, payload, reason };
+        (id, letters.push(letter))
     }
 
     #[test]
-    fn the_oldest_go_past_either_bound() {
+    fn the_oldest_of_all_cores_go_past_either_bound() {
         let limits = Limits { dead_letters: 3, dead_letter_bytes: 100, ..Limits::default() };
-        let mut letters = DeadLetters::new(CoreId(1), &limits);
-        let ids: Vec<_> = (0..5).map(|_| keep_dead(&mut letters, None)).collect();
-        assert_eq!(letters.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[2..]);
+        let all = AllLetters::default();
+        let mut cores = [1, 2].map(|core| DeadLetters::new(CoreId(core), &limits, all.clone()));
+        let mut kept = VecDeque::new();
+        let mut keep = |core: usize, payload: Option<String>, goes: usize| {
+            let (id, pushed_out) = keep_dead(&mut cores[core], payload.as_deref());
+            kept.push_back(id);
+            assert_eq!(pushed_out, kept.drain(..goes).collect::<Vec<_>>());
+            for gone in pushed_out {
+                assert!(cores[usize::from(gone.core.0) - 1].drop_letter(gone).is_some());
+            }
+            (cores[0].len() + cores[1].len(), all.lock().bytes)
+        };
+        assert_eq!([0, 0, 1].map(|core| keep(core, None, 0).0), [1, 2, 3]);
+        assert_eq!([1, 0].map(|core| keep(core, None, 1).0), [3, 3]);
         // The letter holds its 40 bytes, and as many of the bytes that it was read from.
-        let long = keep_dead(&mut letters, Some(&format!("<a>{}</a>", "x".repeat(33))));
-        assert_eq!((letters.iter().count(), letters.get(long).is_some()), (3, true));
-        keep_dead(&mut letters, Some("<another></another>"));
-        assert_eq!((letters.iter().count(), letters.get(long).is_some()), (1, false));
-        assert_eq!(letters.dropped(), 6);
-        keep_dead(&mut letters, Some(&format!("<a>{}</a>", "x".repeat(100))));
-        assert_eq!((letters.iter().count(), letters.bytes), (0, 0), "one that is too long is not kept");
+        assert_eq!(keep(0, Some(format!("<a>{}</a>", "x".repeat(33))), 1), (3, 80));
+        assert_eq!(keep(1, Some("<another></another>".to_owned()), 3), (1, 38));
+        let (long, pushed_out) = keep_dead(&mut cores[0], Some(&format!("<a>{}</a>", "x".repeat(100))));
+        assert_eq!(pushed_out, [long], "one that is too long takes none with it");
+        assert!(cores[0].drop_letter(long).is_some() && cores[0].drop_letter(long).is_none());
+        assert_eq!((cores[0].dropped() + cores[1].dropped(), cores[1].len()), (7, 1));
+        cores[1].clear();
+        assert_eq!(all.lock().bytes, 0);
+        assert!(all.lock().letters.is_empty());
     }
 
     #[test]
     fn a_letter_is_taken_once() {
-        let mut letters = DeadLetters::new(CoreId(0), &Limits::default());
-        let ids: Vec<_> = (0..3).map(|_| keep_dead(&mut letters, Some("<a/>"))).collect();
+        let mut letters = DeadLetters::new(CoreId(0), &Limits::default(), AllLetters::default());
+        let ids: Vec<_> = (0..3).map(|_| keep_dead(&mut letters, Some("<a/>")).0).collect();
         assert_eq!(letters.take(ids[1]).map(|letter| letter.id), Some(ids[1]));
         assert!(letters.take(ids[1]).is_none() && letters.get(ids[1]).is_none());
         assert!(letters.take(ids[0]).is_some() && letters.take(ids[2]).is_some());
-        assert_eq!((letters.bytes, ids[2].to_string().as_str()), (0, "0-3"));
+        assert_eq!((letters.all.lock().bytes, ids[2].to_string().as_str()), (0, "0-3"));
     }
 }

@@ -1,4 +1,5 @@
-//! The directory of all cores: the core of each partition, the open conversations, and the number of threads.
+//! The directory of all cores: the core of each partition, the open conversations, the number of threads, and the sizes of
+//! the dead letters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
@@ -6,18 +7,21 @@ use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use dashmap::DashMap;
 
 use super::blueprint::ClientId;
+use super::dead_letters::AllLetters;
 use super::io::CoreId;
 use crate::journal::{Number, numbers_after};
 use crate::vocab::{Partition, Partitions, ThreadId};
 
 /// Knowledge that cores and entrances share: the core of each partition, the open conversations of clients, the
-/// number of open threads, and the numbers given so far, so that those of all cores are in the order of events.
+/// number of open threads, the sizes of the dead letters, and the numbers given so far, so that those of all cores are in
+/// the order of events.
 #[derive(Debug, Clone)]
 pub struct Directory {
     cores: Arc<[AtomicU16; Partition::COUNT]>,
     roots: Arc<DashMap<ThreadId, ClientId>>,
     threads: Arc<AtomicUsize>,
     numbers: Arc<AtomicU64>,
+    pub(super) dead: AllLetters,
 }
 
 /// The place of a partition that no core serves.
@@ -30,6 +34,7 @@ impl Default for Directory {
             roots: Arc::default(),
             threads: Arc::default(),
             numbers: Arc::default(),
+            dead: AllLetters::default(),
         }
     }
 }

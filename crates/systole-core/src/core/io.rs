@@ -810,6 +810,11 @@ pub enum CoreMessage {
     },
     /// The sending core has recovered from the journal: it wants no more slots for that.
     Recovered,
+    /// Later dead letters, of any core, need the room of this one.
+    LetterPushedOut {
+        /// The letter.
+        letter: DeadLetterId,
+    },
     /// A message for a conversation that lives in the receiving core.
     Injected(Box<Injected>),
 }
@@ -842,7 +847,7 @@ impl CoreMessage {
             | Self::SlotGranted { listener, .. }
             | Self::SlotReturned { listener }
             | Self::SlotDeclined { listener, .. } => Some(*listener),
-            Self::Recovered | Self::Injected(_) => None,
+            Self::Recovered | Self::LetterPushedOut { .. } | Self::Injected(_) => None,
         }
     }
 }

@@ -52,9 +52,9 @@ pub struct Limits {
     pub context_bytes: usize,
     /// Bytes of context kept in the organism (64 MiB).
     pub context_total_bytes: usize,
-    /// Dead letters that each core keeps; past it the oldest goes (1,024).
+    /// Dead letters of the organism; past it the oldest goes (1,024).
     pub dead_letters: usize,
-    /// Bytes that the dead letters of each core hold; past it the oldest go (64 MiB).
+    /// Bytes that the dead letters of the organism hold; past it the oldest go (64 MiB).
     pub dead_letter_bytes: usize,
 }
 

@@ -148,3 +148,37 @@ fn a_stop_buries_what_was_queued_again() {
     world.run();
     assert_eq!((world.dead(), world.paths()), (vec!["ping 7".to_owned()], vec![]));
 }
+
+/// A world of four cores in which nobody handles a job.
+fn nobody(change: impl FnOnce(&mut systole_core::vocab::Limits)) -> World {
+    let listeners = vec![listener("other", |other| other.accepts = qnames(&["tick"]))];
+    Setup { shards: 4, ..Setup::new(listeners) }.build_with(|blueprint| change(&mut blueprint.limits))
+}
+
+#[test]
+fn cores_share_the_bounds_and_the_oldest_letter_of_all_is_pushed_out() {
+    let mut alone = nobody(|_| {});
+    alone.send("alice", letter("job", 0));
+    let held =
+        alone.cores[0].dead_letters().iter().filter_map(|letter| Some(letter.payload.as_ref()?.held())).sum::<usize>();
+    for by_bytes in [false, true] {
+        let mut world = nobody(|limits| match by_bytes {
+            true => limits.dead_letter_bytes = 2 * held,
+            false => limits.dead_letters = 2,
+        });
+        for n in 0..9_u8 {
+            world.send("alice", letter("job", n.into()).at(usize::from(n) % 4));
+        }
+        let mut kept = world.dead();
+        kept.sort_unstable();
+        assert_eq!(kept, ["job 7", "job 8"]);
+        let dropped = |event: &&Event| matches!(event.kind, EventKind::LetterDropped { .. });
+        let figures = world.cores.iter().map(|core| core.dead_letters().dropped()).sum::<u64>();
+        assert_eq!((world.events.iter().filter(dropped).count(), figures), (7, 7));
+        // A letter that is discarded makes room for another one.
+        let letter_8 = world.last_letter(0);
+        world.handle(0, Input::Operate { ticket: 0, operation: Operation::Discard { letter: letter_8 }, act: None });
+        world.send("alice", letter("job", 9).at(1));
+        assert_eq!(world.cores[3].dead_letters().len(), 1, "there was room");
+    }
+}

@@ -13,11 +13,11 @@ use crate::core::blueprint::{ClientId, ListenerId};
 use crate::core::books::Entry;
 use crate::core::clock::Timer;
 use crate::core::contract::Silence;
-use crate::core::dead_letters::DeadLetter;
+use crate::core::dead_letters::{DeadLetter, DeadLetterId};
 use crate::core::event::EventKind;
 use crate::core::exit::ExitPlace;
 use crate::core::faults;
-use crate::core::io::{Answer, Body, Egress, Output};
+use crate::core::io::{Answer, Body, CoreMessage, Egress, Output};
 use crate::core::key::{FanOutKey, ThreadKey};
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::setup::StepContext;
@@ -541,15 +541,24 @@ impl Core {
         self.push_letter(letter);
     }
 
-    /// Keeps a letter; operators learn of those that it pushes out.
+    /// Keeps a letter; the cores of those that it pushes out drop them.
     pub(super) fn push_letter(&mut self, letter: DeadLetter) {
-        let StepContext { clock, out, .. } = &mut self.step;
-        for pushed_out in self.tree.dead.push(letter) {
-            let number = pushed_out.id.number();
-            out.write(|| Op::LetterGone { letter: number });
-            let root = pushed_out.conversation.unwrap_or_else(|| ThreadId::from_uuid(Uuid::nil()));
-            let (payload, reason) = (pushed_out.payload.map(|payload| payload.root().clone()), pushed_out.reason.code);
-            out.root_event(root, clock.now, || EventKind::LetterDropped { number, payload, reason });
+        for letter in self.tree.dead.push(letter) {
+            match letter.core() == self.setup.core {
+                true => self.drop_letter(letter),
+                false => self.step.out.send(letter.core(), CoreMessage::LetterPushedOut { letter }),
+            }
         }
+    }
+
+    /// Drops a letter that others pushed out, unless it is gone; operators learn of it.
+    pub(super) fn drop_letter(&mut self, letter: DeadLetterId) {
+        let Some(pushed_out) = self.tree.dead.drop_letter(letter) else { return };
+        let StepContext { clock, out, .. } = &mut self.step;
+        let number = letter.number();
+        out.write(|| Op::LetterGone { letter: number });
+        let root = pushed_out.conversation.unwrap_or_else(|| ThreadId::from_uuid(Uuid::nil()));
+        let (payload, reason) = (pushed_out.payload.map(|payload| payload.root().clone()), pushed_out.reason.code);
+        out.root_event(root, clock.now, || EventKind::LetterDropped { number, payload, reason });
     }
 }

@@ -413,6 +413,8 @@ impl Core {
             | CoreMessage::SlotReturned { .. }
             | CoreMessage::SlotDeclined { .. }
             | CoreMessage::Recovered => {}
+            // Its letters were left to the next owner of their partitions.
+            CoreMessage::LetterPushedOut { .. } => {}
         }
     }
 
@@ -432,6 +434,7 @@ impl Core {
                 self.turns.slots[listener.0 as usize].decline(from, thread)
             }
             CoreMessage::Recovered => self.core_recovered(),
+            CoreMessage::LetterPushedOut { letter } => self.drop_letter(letter),
             CoreMessage::Injected(message) => self.inject(*message),
         }
     }

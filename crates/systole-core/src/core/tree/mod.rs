@@ -316,6 +316,7 @@ impl Tree {
     pub(in crate::core) fn new(setup: Rc<Setup>, directory: Directory, gauge: Gauge) -> Self {
         let limits = &setup.blueprint.limits;
         Self {
+            dead: DeadLetters::new(setup.core, limits, directory.dead.clone()),
             directory,
             gauge,
             context: Gauge::new(usize::MAX, limits.context_total_bytes / usize::from(setup.cores)),
@@ -323,7 +324,6 @@ impl Tree {
             fan_outs: SlotMap::with_key(),
             roots: HashMap::new(),
             spawned: HashMap::new(),
-            dead: DeadLetters::new(setup.core, limits),
             queued: 0,
             delayed: 0,
             touched: VecDeque::new(),
