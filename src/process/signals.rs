@@ -1,4 +1,5 @@
 //! The signals that end a program.
+#![allow(unsafe_code)]
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,6 +60,21 @@ async fn next(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
         None => std::future::pending().await,
+    }
+}
+
+/// Lets the signals through that a program handles here: a parent may have blocked them, and its children inherit that. To
+/// be called at the start of a program, before it has a second thread.
+pub fn unblock() {
+    let mut set = std::mem::MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` makes a set of the memory that it gets, and the other functions change that set and the mask of
+    // this thread alone. They fail for a number that is no signal, and then change nothing.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGCHLD, libc::SIGXFSZ] {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
     }
 }
 

@@ -196,6 +196,7 @@ struct Example {
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    systole::process::signals::unblock();
     if init::is_wanted() {
         return init::run().unwrap_or_else(|error| Failure::System(error).exit());
     }

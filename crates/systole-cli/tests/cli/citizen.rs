@@ -182,3 +182,24 @@ fn the_time_for_work_in_flight_is_a_key() {
     assert_eq!(end.code(), Some(1));
     assert!(log().contains("stopping: work in flight goes on for 1 s at most"), "{}", log());
 }
+
+#[test]
+fn a_parent_that_blocks_signals_makes_the_program_deaf_to_none() {
+    let folder = folder("blocked");
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let child = Command::new("env")
+            .args(["--block-signal", env!("CARGO_BIN_EXE_systole"), "run", "organism.yaml", "-"])
+            .current_dir(&folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(folder.join("log")).unwrap())
+            .spawn()
+            .unwrap();
+        let mut running = Running::of(child);
+        // The end of a child is a signal, too.
+        assert!(ask(&mut running, "leave").contains(">left<"));
+        kill_process(Pid::from_child(&running.child), signal).unwrap();
+        let end = until("the end of the program", || running.child.try_wait().unwrap());
+        assert_eq!(end.code(), Some(0), "{}", fs::read_to_string(folder.join("log")).unwrap());
+    }
+}
