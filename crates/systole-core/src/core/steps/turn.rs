@@ -260,19 +260,25 @@ impl Core {
         self.step.out.emit(Output::Start(Start { invocation, listener, message }));
     }
 
-    /// Counts the attempt at a message that may have been running at a crash; its fault if it was tried too often.
-    /// Returns the runs that ended with their process.
+    /// Counts the run of a message that a crash may have ended; its fault if it was tried too often. Returns the runs that
+    /// ended with their process.
     fn count_attempt(&mut self, listener: ListenerId, message: Number, attempts: Attempts) -> Result<u8, Fault> {
-        let blueprint = &self.setup.blueprint;
-        let lost = attempts.lost;
-        if !attempts.is_suspect || blueprint[listener].on_restart != OnRestart::Replay {
-            return Ok(lost);
+        let contract = &self.setup.blueprint[listener];
+        if !attempts.is_suspect || contract.on_restart != OnRestart::Replay {
+            return Ok(attempts.lost);
         }
-        if u32::from(lost) >= blueprint.limits.max_attempts {
+        let began = self.invocations.replays.get(&message).is_some_and(|replay| replay.began.is_some());
+        if contract.concurrency == 1 && !began {
+            return Ok(attempts.lost);
+        }
+        let lost = attempts.lost.saturating_add(1);
+        // Where it is not written which handlers began, the message may only have waited: it runs once more.
+        let most = self.setup.blueprint.limits.max_attempts.max(if began { 1 } else { 2 });
+        if u32::from(lost) >= most {
             return Err(faults::too_many_attempts(u32::from(lost)));
         }
-        self.step.out.write(|| Op::Attempt { message, attempts: u32::from(lost) + 1 });
-        Ok(lost + 1)
+        self.step.out.write(|| Op::Attempt { message, attempts: lost.into() });
+        Ok(lost)
     }
     /// Gives a handler the records of its message. It has its open fan-outs from now on. Returns its earlier
     /// notes.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use systole_core::core::*;
 use systole_core::journal::{Journal, MemoryJournal};
-use systole_core::vocab::{FaultCode, MessageId, Name, ThreadId, Time};
+use systole_core::vocab::{FaultCode, Limits, MessageId, Name, ThreadId, Time};
 use systole_xml::ladder::Raw;
 use uuid::Uuid;
 
@@ -30,13 +30,19 @@ struct Came {
 
 impl Organism {
     fn new(caller: impl FnOnce(Contract) -> Contract) -> (Self, Came) {
+        Self::limited(|_| {}, caller)
+    }
+
+    fn limited(change: impl FnOnce(&mut Limits), caller: impl FnOnce(Contract) -> Contract) -> (Self, Came) {
         let contract = |name: &str| Contract::new(Name::parse(name).expect("a name"));
         let caller =
             caller(contract("caller").accepts(qnames(&["q0"])).replies(qnames(&["a0"])).calls(qnames(&["q1"])));
         let callee = contract("callee").accepts(qnames(&["q1"])).replies(qnames(&["a1"])).timeout(None);
         let callee = callee.on_restart(OnRestart::AskAgain);
         let client = ClientContract::new(Name::parse("alice").expect("a name")).calls(vec![qname("q0")]);
-        let blueprint = Arc::new(Blueprint::new("again", vec![caller, callee], vec![client]));
+        let mut blueprint = Blueprint::new("again", vec![caller, callee], vec![client]);
+        change(&mut blueprint.limits);
+        let blueprint = Arc::new(blueprint);
         let mut journal = MemoryJournal::new([7; 32]);
         let now: Time = "2030-01-01T00:00:00Z".parse().expect("a time");
         let core = start(&mut journal, &blueprint, now);
@@ -141,7 +147,7 @@ fn runs_count_by_what_the_contract_says_of_restarts_and_not_by_its_timeout() {
         let (mut organism, came) = Organism::new(|caller| caller.on_restart(on_restart).timeout(timeout));
         assert_eq!(ids(&came, 0).len(), 1);
         let most = organism.blueprint.limits.max_attempts;
-        for _ in 0..most {
+        for _ in 1..most {
             assert_eq!(ids(&organism.crash(), 0).len(), 1, "{on_restart:?}, {timeout:?}");
         }
         let last = organism.crash();
@@ -161,4 +167,20 @@ fn a_listener_without_a_timeout_gets_the_results_that_it_had() {
     let came = organism.crash();
     assert_eq!(ids(&came, 1), first, "the call is open still");
     assert_eq!(ids(&organism.input(group(invocation(&came, 0))), 1), [], "and is not made again");
+}
+
+#[test]
+fn a_message_is_run_as_often_as_it_may_be() {
+    // With one slot it is written that its handler began; with several it may only have waited, so it runs once more.
+    for (most, concurrency, runs) in [(1, 1, 1), (1, 2, 2), (2, 1, 2), (2, 2, 2), (5, 1, 5), (5, 2, 5)] {
+        let change = |limits: &mut Limits| limits.max_attempts = most;
+        let (mut organism, mut came) = Organism::limited(change, |caller| caller.concurrency(concurrency));
+        let mut seen = 0;
+        while came.faults.is_empty() {
+            seen += ids(&came, 0).len();
+            assert!(seen <= runs, "{most} attempts, {concurrency} slots");
+            came = organism.crash();
+        }
+        assert_eq!(seen, runs, "{most} attempts, {concurrency} slots");
+    }
 }
