@@ -308,7 +308,8 @@ impl WorkerListener {
     /// The end of the last process that did not come up.
     fn setback(&self) -> Rc<ProcessEnd> {
         let known = self.setback.borrow().clone();
-        known.unwrap_or_else(|| ProcessEnd { why: "none was started".to_owned(), said: String::new() }.into())
+        let silent = "it has not answered its first heartbeat";
+        known.unwrap_or_else(|| ProcessEnd { why: silent.to_owned(), said: String::new() }.into())
     }
 }
 

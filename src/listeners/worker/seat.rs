@@ -13,6 +13,9 @@ use super::{WorkerListener, failed};
 use crate::runtime::RunContext;
 use systole_store::clock::Clock;
 
+/// Time that a process has to come up before it counts for the timeout of a message, however short that is.
+const START: Duration = Duration::from_secs(10);
+
 /// The place of a message. Dropping it withdraws the message.
 pub(super) struct Seat {
     listener: Rc<WorkerListener>,
@@ -54,8 +57,9 @@ impl Seat {
         Self { listener, ticket, given, awaits: Cell::new(false) }
     }
 
-    /// Waits for a process that has come up. The time of the handler stands still meanwhile; but while the listener can't
-    /// start any, the message waits no longer than its timeout.
+    /// Waits for a process that has come up. The time of the handler stands still while the message waits for its turn; but
+    /// while its process comes up, or the listener can't start any, it waits no longer than its timeout, [`START`] at least
+    /// for a process that comes up.
     pub(super) async fn process(&self, context: &RunContext, clock: &Clock) -> Result<Rc<Connection>, Failure> {
         self.awaits.set(false);
         let known = self.given.connection.borrow().clone();
@@ -65,35 +69,45 @@ impl Seat {
         context.thread().stall(true);
         let found = self.wait(context.contract().timeout, clock).await;
         context.thread().stall(false);
-        found.map_err(|said| {
+        found.map_err(|(within, said)| {
             context.thread().said(said.said.as_str());
-            let within = context.contract().timeout.unwrap_or_default();
             failed(format!("no process of the listener came up within {within:?}: {}", said.why), true)
         })
     }
 
-    async fn wait(&self, longest: Option<Duration>, clock: &Clock) -> Result<Rc<Connection>, Rc<ProcessEnd>> {
+    /// Waits for a process. The error is the time for which none came up, and the cause.
+    async fn wait(
+        &self,
+        timeout: Option<Duration>,
+        clock: &Clock,
+    ) -> Result<Rc<Connection>, (Duration, Rc<ProcessEnd>)> {
         let asked = clock.now();
+        // The time since which it has waited for a process to come up.
+        let mut since = None;
         loop {
             let connection = self.given.connection.borrow().clone();
-            if let Some(connection) = connection {
-                connection.begun().await;
-                if connection.is_up() {
-                    return Ok(connection);
-                }
-                // The end of the process comes next, and takes it away.
-                self.given.changed.notified().await;
-                continue;
+            if let Some(connection) = connection.as_ref().filter(|connection| connection.is_up()) {
+                return Ok(connection.clone());
             }
-            let limited = longest.zip(self.listener.fails_since());
-            let until = limited.map(|(longest, since)| since.max(asked).after(longest));
-            match until {
-                Some(until) if until <= clock.now() => return Err(self.listener.setback()),
-                Some(until) => {
-                    let left = clock.until(until);
-                    let _ = tokio::time::timeout(left, self.given.changed.notified()).await;
+            let comes_up = connection.is_some().then(|| clock.now()).or_else(|| self.listener.fails_since());
+            since = comes_up.map(|from| since.unwrap_or(from));
+            let longest = timeout.map(|timeout| if connection.is_some() { timeout.max(START) } else { timeout });
+            let limited = longest.zip(since);
+            let left = limited.map(|(longest, since)| clock.until(since.max(asked).after(longest)));
+            if let Some((longest, _)) = limited.filter(|_| left.is_some_and(|left| left.is_zero())) {
+                return Err((longest, self.listener.setback()));
+            }
+            let changed = async {
+                match connection {
+                    // The end of the process comes next, and takes it away.
+                    Some(connection) if connection.has_ended() => self.given.changed.notified().await,
+                    Some(connection) => connection.begun().await,
+                    None => self.given.changed.notified().await,
                 }
-                None => self.given.changed.notified().await,
+            };
+            match left {
+                Some(left) => drop(tokio::time::timeout(left, changed).await),
+                None => changed.await,
             }
         }
     }

@@ -302,6 +302,19 @@ fn a_message_that_times_out_is_cancelled_in_its_process() {
 }
 
 #[test]
+fn a_message_waits_no_longer_than_its_timeout_for_a_process_that_never_comes_up() {
+    let folder = Folder::new("silent", BY_HAND, "timeout: 200ms");
+    fs::write(folder.path().join("deaf"), "").unwrap();
+    let mut running = folder.start(&[]);
+    (0..2).for_each(|n| running.send(&n.to_string()));
+    for _ in 0..2 {
+        let why = "no process of the listener came up within 10s: it has not answered its first heartbeat";
+        has(&running.receive(), &["<code>listener-failed</code>", "<retryable>true</retryable>", why]);
+    }
+    assert_eq!(folder.started(), 1, "the process itself has more time");
+}
+
+#[test]
 fn a_heartbeat_without_an_answer_ends_the_process() {
     let folder = Folder::new("heartbeat", BY_HAND, "heartbeat: 1s, timeout: 60s");
     let mut running = folder.start(&[]);
