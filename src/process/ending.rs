@@ -2,7 +2,7 @@
 //!
 //! A thread of its own waits for them: the runtime that started a process may be gone before that has ended.
 //!
-//! Invariant: each process is dead and reaped [`GRACE`] behind its SIGTERM, with its group.
+//! Invariant: each process is dead and reaped [`GRACE`] behind its SIGTERM, with its group, or at once after [`hurry`].
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,9 +40,11 @@ struct Endings {
     all: Vec<Ending>,
     /// The thread that waits for them runs.
     is_watched: bool,
+    /// There is no time left for any.
+    hurries: bool,
 }
 
-static ENDINGS: Mutex<Endings> = Mutex::new(Endings { all: Vec::new(), is_watched: false });
+static ENDINGS: Mutex<Endings> = Mutex::new(Endings { all: Vec::new(), is_watched: false, hurries: false });
 /// A process has to end, or has ended.
 static CHANGED: Condvar = Condvar::new();
 
@@ -57,12 +59,13 @@ pub(super) fn end(child: Child, (group, outputs): (Group, Vec<OwnedFd>), is_pati
     }
     let now = instant();
     let terminate = if is_patient { now + PATIENCE } else { now };
+    let group = Some(group).filter(|_| !endings.hurries);
     if !is_patient {
-        group.terminate();
+        group.iter().for_each(Group::terminate);
     }
     let ending = Ending {
         child,
-        group: Some(group),
+        group,
         terminate: is_patient.then_some(terminate),
         kill: terminate + GRACE,
         _outputs: outputs,
@@ -79,6 +82,15 @@ pub fn wait() {
     while !endings.all.is_empty() && instant() < until {
         endings = CHANGED.wait_timeout(endings, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
     }
+}
+
+/// Kills the processes that have to end, and from now on each that has to, when there is no time left for them. Others
+/// go on: their messages are not over.
+pub fn hurry() {
+    let mut endings = lock();
+    endings.hurries = true;
+    endings.all.iter_mut().for_each(|ending| ending.group = None);
+    CHANGED.notify_all();
 }
 
 fn watch() {

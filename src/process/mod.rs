@@ -37,7 +37,7 @@ use systole_core::vocab::{MessageId, ThreadId, Time};
 
 pub use conceal::conceal;
 #[doc(hidden)]
-pub use ending::wait as wait_for_ends;
+pub use ending::{hurry as hurry_ends, wait as wait_for_ends};
 pub use guard::kill_all;
 
 /// The `tracing` target of the standard error of commands.

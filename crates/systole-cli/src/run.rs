@@ -18,7 +18,7 @@ use bytes::Bytes;
 use clap::Args;
 use systole::config::{Config, ConfiguredOrganism};
 use systole::listeners::human::Console;
-use systole::process::{conceal, kill_all};
+use systole::process::{conceal, hurry_ends, kill_all};
 use systole::runtime::{Client, Events, SendError, Unread};
 use systole_core::vocab::{Name, ThreadId};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
@@ -440,6 +440,8 @@ impl Session {
                     None => reading = false,
                 },
                 () = self.signals.stop() => {
+                    // A process dies once its message is over: as a failure of the message its death would be an answer.
+                    hurry_ends();
                     let _ = timeout(GRACE, self.running.organism.drain(Duration::ZERO)).await;
                     // Processes of a stuck shard.
                     kill_all();

@@ -203,3 +203,27 @@ fn a_parent_that_blocks_signals_makes_the_program_deaf_to_none() {
         assert_eq!(end.code(), Some(0), "{}", fs::read_to_string(folder.join("log")).unwrap());
     }
 }
+
+#[test]
+fn a_second_signal_leaves_a_program_no_time() {
+    let folder = folder("second");
+    let hangs = "echo hangs >&2; sleep 1000";
+    let trap = "trap \"touch told\" TERM; echo hangs >&2; while :; do sleep 0.01; done";
+    for durability in ["", "durability: process\n"] {
+        fs::write(
+            folder.join("organism.yaml"),
+            durability.to_owned() + &ORGANISM.replace(hangs, trap).replace("1s", "60s"),
+        )
+        .unwrap();
+        let mut running = Running::organism(&folder, &["-"]);
+        writeln!(running.child.stdin.as_mut().unwrap(), "<hang xmlns='urn:c'/>").unwrap();
+        let log = || fs::read_to_string(folder.join("log")).unwrap();
+        let pid = Pid::from_child(&running.child);
+        until("the words of the command", || log().contains("hanger| hangs").then_some(()));
+        kill_process(pid, Signal::TERM).unwrap();
+        until("the first signal is heard", || log().contains("stopping:").then_some(()));
+        kill_process(pid, Signal::TERM).unwrap();
+        let end = until("the end of the program", || running.child.try_wait().unwrap());
+        assert_eq!((end.code(), folder.join("told").exists()), (Some(130), false), "{}", log());
+    }
+}
