@@ -1,5 +1,6 @@
 //! Points in time.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -59,7 +60,7 @@ impl FromStr for Time {
     fn from_str(text: &str) -> Result<Self, TimeError> {
         // A time that is too late to be one of these never comes either.
         let error = || TimeError { text: text.chars().take(64).collect() };
-        let text = text.trim();
+        let text = &*without_picoseconds(text.trim());
         match text.parse::<Timestamp>() {
             Ok(moment) if moment.as_nanosecond() < 0 => Err(error()),
             Ok(moment) => Ok(u64::try_from(moment.as_nanosecond()).map_or(Self::MAX, Self)),
@@ -74,6 +75,17 @@ impl FromStr for Time {
     }
 }
 
+/// Cuts the digits of a fraction that a [`Time`] can't hold: RFC 3339 allows any number of them.
+fn without_picoseconds(text: &str) -> Cow<'_, str> {
+    const NANOSECONDS: usize = 9;
+    let Some((whole, rest)) = text.split_once('.') else { return text.into() };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    if digits <= NANOSECONDS {
+        return text.into();
+    }
+    format!("{whole}.{}{}", &rest[..NANOSECONDS], &rest[digits..]).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,7 +98,18 @@ mod tests {
         for later in ["2600-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999-05:00"] {
             assert_eq!(later.parse(), Ok(Time::MAX), "{later}");
         }
-        for none in ["9999-12-31T23:59:60", "9999-12-31", "9999-13-31T23:59:59Z", "10000-01-01T00:00:00Z"] {
+        for digits in [10, 12, 30] {
+            let fine = format!("2026-01-02T03:04:05.{}+01:00", "123456789".repeat(4).get(..digits).unwrap());
+            assert_eq!(fine.parse::<Time>().unwrap().to_string(), "2026-01-02T02:04:05.123456789Z");
+        }
+        for none in [
+            "2026-01-02T03:04:05.1234567890",
+            "2026-01-02T03:04:05.1234567890x",
+            "9999-12-31T23:59:60",
+            "9999-12-31",
+            "9999-13-31T23:59:59Z",
+            "10000-01-01T00:00:00Z",
+        ] {
             assert!(none.parse::<Time>().is_err(), "{none}");
         }
         assert!("yesterday".parse::<Time>().is_err());
