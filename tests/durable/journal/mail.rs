@@ -1,5 +1,7 @@
 //! Mailboxes, submissions and principals in the journal: retention, and writers beside the organism.
 
+#[cfg(feature = "gateway")]
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -141,6 +143,31 @@ fn a_submission_stays_while_its_conversation_is_open_and_its_time_after_that() {
     while store.tidy(Time::from_nanos(11 * HOUR)).unwrap() {}
     assert_eq!(count(&folder, "submission"), 0);
     in_order(&folder);
+}
+
+#[cfg(feature = "gateway")]
+#[test]
+fn a_principal_waits_for_a_journal_that_is_being_made() {
+    let folder = Folder::new();
+    // As another process holds it until the new file is in its place.
+    let mut holder = std::process::Command::new("sh")
+        .args(["-c", "exec 3<&0; : > \"$0\"; exec flock \"$0\" sh -c 'echo held; read end <&3'"])
+        .arg(folder.journal())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut held = String::new();
+    BufReader::new(holder.stdout.as_mut().unwrap()).read_line(&mut held).unwrap();
+    assert_eq!(held, "held\n");
+    let why = Principals::open(&folder.journal(), &JournalOptions::new(KEY)).unwrap_err().to_string();
+    assert!(why.contains("it is empty: if an organism is about to start for the first time, try again"), "{why}");
+    let made = folder.path().join("made");
+    open(&made).close().unwrap();
+    std::fs::rename(&made, folder.journal()).unwrap();
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    Principals::open(&folder.journal(), &JournalOptions::new(KEY)).unwrap();
 }
 
 #[cfg(feature = "gateway")]

@@ -83,7 +83,7 @@ impl From<StoreError> for JournalError {
             | FileProblem::InTheWay { .. }
             | FileProblem::NotOwned { .. }
             | FileProblem::Worn => JournalErrorKind::Unusable,
-            FileProblem::Missing => JournalErrorKind::Missing,
+            FileProblem::Missing | FileProblem::Empty => JournalErrorKind::Missing,
             FileProblem::Moved | FileProblem::Parted { .. } | FileProblem::Truncated { .. } => JournalErrorKind::Moved,
             FileProblem::Newer { .. } | FileProblem::Older { .. } => JournalErrorKind::Version,
             FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } | FileProblem::UnsyncedLog { .. } => {

@@ -43,9 +43,10 @@ impl Principals {
     pub fn open(file: &Path, options: &JournalOptions) -> Result<Self, StoreError> {
         for _ in 1..TRIES {
             match Self::try_open(file, options) {
-                Err(StoreError { problem: FileProblem::Missing | FileProblem::InUse { .. }, .. }) => {
-                    std::thread::sleep(PAUSE);
-                }
+                Err(StoreError {
+                    problem: FileProblem::Missing | FileProblem::Empty | FileProblem::InUse { .. },
+                    ..
+                }) => std::thread::sleep(PAUSE),
                 opened => return opened,
             }
         }

@@ -293,7 +293,11 @@ pub(crate) fn transaction<T, E: From<rusqlite::Error>>(
 fn recognize(file: &LockedFile, format: Format) -> Result<(), FileProblem> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let mut header = [0; 100];
-    let whole = file.head(&mut header)? == header.len();
+    let read = file.head(&mut header)?;
+    if read == 0 {
+        return Err(FileProblem::Empty);
+    }
+    let whole = read == header.len();
     let number = |at: usize| i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let (version, id) = (number(60), number(68));
     if !whole || !header.starts_with(MAGIC) || id != format.id {

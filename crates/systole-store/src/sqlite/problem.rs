@@ -79,6 +79,9 @@ pub enum FileProblem {
     /// The file is missing.
     #[error("there is no such file: name the file of `journal:` in the organism's file")]
     Missing,
+    /// The file is empty: another process may be about to put a new one in its place.
+    #[error("it is empty: if an organism is about to start for the first time, try again; else start one with it")]
+    Empty,
     /// A later program created the file.
     #[error(
         "a later systole wrote it: its version is {found}, and this program reads version {known} alone. It was left as it is: use the later systole"
