@@ -23,7 +23,7 @@ use systole_xml::ladder::Raw;
 
 use crate::process::ending::Ends;
 use crate::process::environment::variables;
-use crate::process::run::{self, CommandError, Invocation};
+use crate::process::run::{self, CommandError, Invocation, Wait};
 use crate::process::{About, CommandSpec};
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
 use history::History;
@@ -90,7 +90,7 @@ impl CommandListener {
     /// # Cancel safety
     /// Dropping the future ends the process and everything in its group: SIGTERM, and SIGKILL a few seconds later.
     pub async fn answer(&self, message: &Message, history: Option<&[Remembered]>, max_output: usize) -> HandlerOutcome {
-        self.run_program(message, history, max_output)
+        self.run_program(message, history, max_output, Wait::ENDLESS)
             .await
             .unwrap_or_else(|(failure, _)| HandlerOutcome::Failed(failure))
     }
@@ -101,6 +101,7 @@ impl CommandListener {
         message: &Message,
         history: Option<&[Remembered]>,
         max_output: usize,
+        wait: Wait<impl Fn(bool)>,
     ) -> Result<HandlerOutcome, (Failure, String)> {
         let mut said = String::new();
         let input = message.body.written().bytes().clone();
@@ -113,7 +114,7 @@ impl CommandListener {
                 let inherited = history.map(History::into_file);
                 let ends = Some(&self.occupied.ends);
                 let invocation = Invocation { spec: &self.spec, environment, input, inherited, max_output, ends };
-                run::run(&self.name, invocation, &mut said).await
+                run::run(&self.name, invocation, wait, &mut said).await
             }
             Err(error) => Err(error),
         };
@@ -143,9 +144,10 @@ impl RawListener for CommandListener {
         Box::pin(async move {
             let (contract, thread) = (context.contract(), context.thread());
             let history = contract.context.then(|| thread.history());
-            let places = contract.concurrency as usize;
-            let _running = self.occupied.enter(places, |stalled| thread.stall(stalled)).await;
-            match self.run_program(&message, history, context.limits().xml.message_bytes).await {
+            let (places, stalls) = (contract.concurrency as usize, |stalled| thread.stall(stalled));
+            let _running = self.occupied.enter(places, stalls).await;
+            let wait = Wait { longest: contract.timeout, stalls };
+            match self.run_program(&message, history, context.limits().xml.message_bytes, wait).await {
                 Ok(outcome) => outcome,
                 Err((failure, said)) => {
                     thread.said(said);

@@ -29,7 +29,7 @@ use bytes::Bytes;
 #[cfg(feature = "gateway")]
 use environment::variables;
 #[cfg(feature = "gateway")]
-use run::{CommandError, Invocation};
+use run::{CommandError, Invocation, Wait};
 use systole_core::core::{JoinPosition, Message};
 #[cfg(feature = "gateway")]
 use systole_core::vocab::Name;
@@ -114,7 +114,7 @@ pub(crate) async fn announce(name: &Name, spec: &CommandSpec, about: &About, inp
     const OUTPUT: usize = 1 << 20;
     let environment = variables(&spec.env, about, None);
     let invocation = Invocation { spec, environment, input, inherited: None, max_output: OUTPUT, ends: None };
-    run::run(name, invocation, &mut String::new()).await.map(drop).map_err(|error| error.to_string())
+    run::run(name, invocation, Wait::ENDLESS, &mut String::new()).await.map(drop).map_err(|error| error.to_string())
 }
 
 /// A program that gave no output.
@@ -142,7 +142,7 @@ pub(crate) async fn call(
     let mut said = String::new();
     let environment = variables(&spec.env, about, None);
     let invocation = Invocation { spec, environment, input, inherited: None, max_output, ends: None };
-    let output = run::run(name, invocation, &mut said).await;
+    let output = run::run(name, invocation, Wait::ENDLESS, &mut said).await;
     output.map_err(|error| Failed { error, said })
 }
 

@@ -20,6 +20,7 @@ use super::ending::{self, Ends};
 use super::guard::{self, Group};
 use super::memory::sealed;
 use super::{CommandSpec, streams};
+use systole_store::clock::instant;
 
 /// A run of a program.
 pub(crate) struct Invocation<'a> {
@@ -33,10 +34,23 @@ pub(crate) struct Invocation<'a> {
     pub(crate) ends: Option<&'a Arc<Ends>>,
 }
 
+/// The wait of a run for a process while the system has no room for one.
+pub(crate) struct Wait<F> {
+    /// Its time limit.
+    pub(crate) longest: Option<Duration>,
+    /// Called before it with true, and after it with false.
+    pub(crate) stalls: F,
+}
+
+impl Wait<fn(bool)> {
+    /// Waits for as long as the caller does.
+    pub(crate) const ENDLESS: Self = Self { longest: None, stalls: drop };
+}
+
 /// Failure of a process to give output.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
-    #[error("the listener can't be started")]
+    #[error("the listener can't be started{}", shortage(.0))]
     Start(#[source] io::Error),
     #[error("the listener wrote more than {max} bytes")]
     TooMuch { max: usize },
@@ -53,9 +67,14 @@ pub(crate) const LINGER: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs a process to its end and returns its output; `said` gets the end of its standard error.
-pub(crate) async fn run(name: &Name, invocation: Invocation<'_>, said: &mut String) -> Result<Bytes, CommandError> {
+pub(crate) async fn run(
+    name: &Name,
+    invocation: Invocation<'_>,
+    wait: Wait<impl Fn(bool)>,
+    said: &mut String,
+) -> Result<Bytes, CommandError> {
     let max_output = invocation.max_output;
-    let mut process = Process::begin(&invocation).await.map_err(CommandError::Start)?;
+    let mut process = Process::begin(&invocation, wait).await.map_err(CommandError::Start)?;
     drop(invocation);
     let Streams { stdout, stderr, .. } = process.take_streams();
     let mut output = Vec::new();
@@ -100,6 +119,17 @@ impl CommandError {
 pub(crate) fn is_short(error: &io::Error) -> bool {
     let short = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
     Errno::from_io_error(error).is_some_and(|error| short.contains(&error))
+}
+
+/// The room that the system has not for another process, as a part of a sentence; nothing for other errors.
+fn shortage(error: &io::Error) -> &'static str {
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE) => ": the organism has no free descriptors (ulimit -n)",
+        Some(Errno::NFILE) => ": the system has no free descriptors",
+        Some(Errno::AGAIN) => ": the user of the organism may have no further process (ulimit -u)",
+        Some(Errno::NOMEM) => ": the system has no free memory",
+        _ => "",
+    }
 }
 
 fn exit(status: ExitStatus) -> String {
@@ -150,13 +180,19 @@ impl Process {
     }
 
     /// Starts a process as soon as the system has room for it.
-    async fn begin(invocation: &Invocation<'_>) -> io::Result<Self> {
-        loop {
-            match Self::spawn(invocation) {
-                Err(error) if is_short(&error) => tokio::time::sleep(PAUSE).await,
-                spawned => return spawned,
+    async fn begin(invocation: &Invocation<'_>, wait: Wait<impl Fn(bool)>) -> io::Result<Self> {
+        let Wait { longest, stalls } = wait;
+        let mut begun = Self::spawn(invocation);
+        if begun.as_ref().is_err_and(is_short) {
+            stalls(true);
+            let since = instant();
+            while begun.as_ref().is_err_and(is_short) && longest.is_none_or(|longest| since.elapsed() < longest) {
+                tokio::time::sleep(PAUSE).await;
+                begun = Self::spawn(invocation);
             }
+            stalls(false);
         }
+        begun
     }
 
     fn spawn(invocation: &Invocation<'_>) -> io::Result<Self> {
@@ -243,6 +279,7 @@ mod tests {
         run(
             &name,
             Invocation { spec: &spec, environment, input: input.into(), inherited: None, max_output, ends: None },
+            Wait::ENDLESS,
             &mut String::new(),
         )
         .await
@@ -335,7 +372,7 @@ mod tests {
             max_output: MAX,
             ends: None,
         };
-        let error = run(&name, invocation, &mut String::new()).await.unwrap_err();
+        let error = run(&name, invocation, Wait::ENDLESS, &mut String::new()).await.unwrap_err();
         assert_eq!(error.to_string(), "the listener can't be started");
         assert!(error.detail().contains("No such file"), "{}", error.detail());
         assert!(!error.is_temporary());

@@ -114,6 +114,25 @@ fn messages_wait_while_the_user_may_have_no_further_process() {
 }
 
 #[test]
+fn a_message_that_waits_for_descriptors_in_vain_says_so() {
+    let folder = folder("no-descriptors");
+    fs::write(folder.join("organism.yaml"), ORGANISM.replace("name: leaver", "name: leaver\n    timeout: 200ms"))
+        .unwrap();
+    fs::write(folder.join("m.xml"), "<leave xmlns='urn:c'>a</leave>\n").unwrap();
+    let mut told = 0;
+    for most in 12..40 {
+        let script = "ulimit -n $0; exec \"$1\" run organism.yaml m.xml --until-idle --shards 1 -q";
+        let mut command = Command::new("sh");
+        command.args(["-c", script, &most.to_string()]).arg(env!("CARGO_BIN_EXE_systole")).stdin(Stdio::null());
+        let Output { stdout, stderr, .. } = command.current_dir(&folder).output().unwrap();
+        let (said, log) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+        assert!(!said.contains("took too long"), "{most}: {said}{log}");
+        told += usize::from(said.contains("listener-failed") && said.contains("no free descriptors (ulimit -n)"));
+    }
+    assert!(told > 0, "none had too few");
+}
+
+#[test]
 fn a_start_without_enough_descriptors_is_undone_and_says_why() {
     let folder = folder("few");
     let organism = ORGANISM.replace("drain: 1s", "durability: process\ngateway: { listen: 127.0.0.1:0 }");
