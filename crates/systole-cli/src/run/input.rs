@@ -81,6 +81,8 @@ const DESCRIPTORS: [&str; 2] = ["/dev", "/proc"];
 /// Pieces that are read ahead, and bytes of one.
 const AHEAD: usize = 16;
 const CHUNK: usize = 64 << 10;
+/// Bytes, and limits of one message, in which a message ends, or its source is none of messages.
+const ENDLESS: (u64, u64) = (64 << 20, 16);
 
 impl Source {
     /// Opens a file; `-` is standard input.
@@ -130,10 +132,17 @@ fn forward(mut source: Source, limits: &XmlLimits, sender: &Sender<Taken>) -> Op
     let name = source.name.display().to_string();
     let mut splitter = Splitter::new(limits);
     let mut chunk = vec![0; CHUNK];
+    let most = ENDLESS.0.max(ENDLESS.1.saturating_mul(limits.message_bytes as u64));
+    let mut skipped = (None, 0);
     loop {
         match source.reader.read(&mut chunk) {
             Ok(0) => break,
-            Ok(read) => splitter.push(&chunk[..read]),
+            Ok(read) => {
+                splitter.push(&chunk[..read]);
+                let since = splitter.skips_since();
+                let before = if since == skipped.0 { skipped.1 } else { 0 };
+                skipped = (since, before + read as u64);
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => {
                 sender.blocking_send(Taken::Failed(Failure::read(&source.name, error))).ok()?;
@@ -142,6 +151,13 @@ fn forward(mut source: Source, limits: &XmlLimits, sender: &Sender<Taken>) -> Op
         }
         while let Some(piece) = splitter.next() {
             sender.blocking_send(taken(piece, &name, &source, limits)).ok()?;
+        }
+        if let (Some(at), read) = skipped
+            && read > most
+        {
+            let why = format!("{name}:{at}: no message ends in {most} bytes: name a file or a pipe of messages");
+            sender.blocking_send(Taken::Failed(Failure::unusable(why))).ok()?;
+            return None;
         }
     }
     while let Some(piece) = splitter.finish() {

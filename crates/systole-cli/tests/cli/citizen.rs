@@ -177,6 +177,19 @@ fn check_reads_no_device_and_waits_for_no_fifo() {
 }
 
 #[test]
+fn a_source_without_the_end_of_a_message_is_an_error_that_names_its_place() {
+    let folder = folder("endless");
+    fs::write(folder.join("a.xml"), "<leave xmlns='urn:c'>a</leave>\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+    command.args(["run", "organism.yaml", "a.xml", "/dev/zero", "-q"]).current_dir(&folder).stdin(Stdio::null());
+    let Output { status, stderr, .. } = command.output().unwrap();
+    let said = String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(2), "{said}");
+    let why = "/dev/zero:1:1: no message ends in 67108864 bytes: name a file or a pipe of messages";
+    assert!(said.contains(why), "{said}");
+}
+
+#[test]
 fn a_parent_that_ignores_the_ends_of_children_loses_no_outcome() {
     const MESSAGES: usize = 20;
     let folder = folder("ignored");

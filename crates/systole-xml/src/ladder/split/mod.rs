@@ -161,6 +161,11 @@ impl Splitter {
         self.pieces.pop_front()
     }
 
+    /// The start of a piece over the limit whose end has not come.
+    pub fn skips_since(&self) -> Option<Position> {
+        self.skipped.as_ref().map(|skipped| skipped.at)
+    }
+
     /// Ends the stream and returns the next of the pieces that are left: call it until `None`.
     pub fn finish(&mut self) -> Option<Piece> {
         let end = self.stream.end();
