@@ -10,7 +10,7 @@ use systole_core::journal::{Batch, Journal, JournalError, JournalErrorKind, Reco
 use systole_core::vocab::{Partitions, Time};
 
 use super::appender::{Ending, Following, Recoverable};
-use crate::journal::{JournalFeeder, JournalSender, JournalWriter, Logs, Lost, TIDY, Written};
+use crate::journal::{JournalFeeder, JournalSender, JournalWriter, Logs, Lost, Written};
 use crate::runtime::shard::breakdown::Breakdown;
 use crate::runtime::shard::command::{Command, Links};
 use crate::runtime::start::StartError;
@@ -62,7 +62,7 @@ impl OwnJournal {
         }
         if now >= self.tidy {
             while self.journal.tidy(now).map_err(Lost::Failed)? {}
-            self.tidy = now.after(TIDY);
+            self.tidy = now.after(self.journal.tidy_interval());
         }
         Ok(())
     }

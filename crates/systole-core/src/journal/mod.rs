@@ -19,6 +19,7 @@ mod record;
 mod split;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 pub use error::{JournalError, JournalErrorKind};
 pub use failing::FailingJournal;
@@ -96,6 +97,11 @@ pub trait Journal: Send {
         Ok(false)
     }
 
+    /// The interval in which [`tidy`](Self::tidy) is to be called while there is nothing to write.
+    fn tidy_interval(&self) -> Duration {
+        Duration::from_secs(60)
+    }
+
     /// Returns whether readers of the store see all steps that are written. A store may write steps to a log of its own
     /// first, and feed its tables later.
     fn is_fed(&self) -> bool {
@@ -145,6 +151,10 @@ impl<J: Journal> Journal for Arc<Mutex<J>> {
 
     fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
         self.lock().unwrap_or_else(PoisonError::into_inner).tidy(now)
+    }
+
+    fn tidy_interval(&self) -> Duration {
+        self.lock().unwrap_or_else(PoisonError::into_inner).tidy_interval()
     }
 
     fn is_fed(&self) -> bool {

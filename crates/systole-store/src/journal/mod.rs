@@ -63,7 +63,7 @@ pub use store::{Answering, Claim, Editor, OpenStore, PrincipalStore, Query, Read
 pub use systole_core::journal::Durability;
 pub use verify::{Verdict, VerifyReport};
 pub use weigh::Room;
-pub use writer::{Adopted, JournalFeeder, JournalSender, JournalWriter, Lost, TIDY, Told, Written};
+pub use writer::{Adopted, JournalFeeder, JournalSender, JournalWriter, Lost, Told, Written};
 
 /// File, durability and retention of an organism's journal: the [`Store`] in an SQLite file.
 #[derive(Debug, Clone, PartialEq, Eq)]

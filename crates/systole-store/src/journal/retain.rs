@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::{Connection, params};
 use systole_core::vocab::Time;
@@ -109,6 +110,11 @@ impl Retain {
     pub(super) fn new(retention: Retention, now: i64) -> Self {
         let trust = Trust { date: now, is_seen: false, ahead: None };
         Self { retention, steps: 0, now, promised_before: i64::MIN, early: Early::default(), trust }
+    }
+
+    /// Interval of sweeps while no step comes: a tenth of the age, between 1 s and a minute.
+    pub(super) fn interval(&self) -> Duration {
+        (self.retention.age / 10).clamp(Duration::from_secs(1), Duration::from_secs(60))
     }
 
     /// Time of the last step.

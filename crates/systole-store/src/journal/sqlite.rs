@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use systole_core::journal::{AppendError, Batch, Durability, Heads, Journal, JournalError, Recovered, Step, Tail};
 use systole_core::vocab::{Partitions, Time};
@@ -248,6 +249,10 @@ impl Journal for SqliteJournal {
             Ok(journal.meta.after(&swept))
         })?;
         Ok(swept.goes_on())
+    }
+
+    fn tidy_interval(&self) -> Duration {
+        self.retain.interval()
     }
 
     fn close(&mut self) -> Result<(), JournalError> {

@@ -15,9 +15,6 @@ use crate::clock::Clock;
 /// Time for which a writer that has just written waits for more steps, where each transaction waits for the disk.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// Interval in which a writer that is idle looks for rows past their retention.
-pub const TIDY: Duration = Duration::from_secs(60);
-
 /// Callback for written steps: a core with the number of its last written step, or with the reason why none will be
 /// written any more.
 ///
@@ -45,7 +42,7 @@ pub type Adopted = Box<dyn FnOnce(Recovered) + Send>;
 /// It takes the steps of all cores in the order in which they come, at most 256 and 256 KiB or one longer step, and writes
 /// them in one transaction; an idle writer starts at once. After a transaction, each core with steps in it receives the number of its last one.
 /// While no steps come, the thread feeds the tables of the journal, if they lack steps, and deletes rows that are past
-/// their retention: at the start, and each minute. After an error all cores receive it once, and nothing more is
+/// their retention: at the start, and then each [interval](Journal::tidy_interval). After an error all cores receive it once, and nothing more is
 /// written. Without [`close`](Self::close) the thread ends when the last sender is dropped, and leaves the journal as a
 /// crash would.
 ///
@@ -139,13 +136,9 @@ impl JournalWriter {
         told: Told,
     ) -> io::Result<Self> {
         let may_block = journal.may_block();
-        Self::start_tidying(WriteAccess::new(journal, epoch, cores, told), may_block, clock, TIDY)
-    }
-
-    fn start_tidying(access: WriteAccess, may_block: bool, clock: Clock, every: Duration) -> io::Result<Self> {
         let gather = if may_block { GATHER } else { Duration::ZERO };
-        let queue = Arc::new(Queue::new(access, !may_block));
-        let tidy = Tidy { every, next: clock.now() };
+        let tidy = Tidy { every: journal.tidy_interval(), next: clock.now() };
+        let queue = Arc::new(Queue::new(WriteAccess::new(journal, epoch, cores, told), !may_block));
         let work = Work { queue: queue.clone(), gather, clock, tidy };
         let thread = std::thread::Builder::new().name("journal".into()).spawn(move || work.run())?;
         Ok(Self { inbox: JournalSender(Arc::new(Sending(queue))), thread })
@@ -575,9 +568,8 @@ mod tests {
         let (asked, _tidied) = channel();
         let (ways, inboxes): (Vec<_>, Vec<_>) = (0..2).map(|_| channel()).unzip();
         let told: Told = Box::new(move |shard, written| ways[usize::from(shard.0)].send(written).unwrap());
-        let journal = Box::new(Untidy { asked, more: 0 });
-        let access = WriteAccess::new(journal, 0, shards(), told);
-        let writer = JournalWriter::start_tidying(access, false, Clock::real(), Duration::from_millis(1)).unwrap();
+        let journal = Box::new(Untidy { asked, more: 0, every: Duration::from_millis(1) });
+        let writer = JournalWriter::start(journal, 0, shards(), Clock::real(), told).unwrap();
         std::thread::scope(|scope| {
             for (shard, inbox) in (0..).map(CoreId).zip(inboxes) {
                 let sender = writer.sender();
@@ -611,6 +603,7 @@ mod tests {
     struct Untidy {
         asked: std::sync::mpsc::Sender<Time>,
         more: u32,
+        every: Duration,
     }
 
     impl Journal for Untidy {
@@ -644,6 +637,10 @@ mod tests {
             Ok(self.more > 0)
         }
 
+        fn tidy_interval(&self) -> Duration {
+            self.every
+        }
+
         fn close(&mut self) -> Result<(), JournalError> {
             Ok(())
         }
@@ -655,9 +652,8 @@ mod tests {
             let (asked, tidied) = channel();
             let (tell, answers) = channel();
             let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
-            let journal = Box::new(Untidy { asked, more: 3 });
-            let access = WriteAccess::new(journal, 0, shards(), told);
-            let writer = JournalWriter::start_tidying(access, false, Clock::real(), every).unwrap();
+            let journal = Box::new(Untidy { asked, more: 3, every });
+            let writer = JournalWriter::start(journal, 0, shards(), Clock::real(), told).unwrap();
             let times: Vec<_> = tidied.iter().take(times).collect();
             assert!(times.is_sorted(), "{times:?}");
             writer.sender().send(CoreId(0), 1, step(1));
