@@ -92,6 +92,11 @@ impl Progress {
         self.offered > 0
     }
 
+    /// Returns whether kept bytes can't be written, or the file has no thread to write to it.
+    pub(super) fn has_failed(self) -> bool {
+        self.failed
+    }
+
     fn is_written(self) -> bool {
         self.offered == 0 && self.kept.1 == 0
     }

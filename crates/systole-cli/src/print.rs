@@ -8,6 +8,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::Value;
 
 use systole::terminal::Escaped;
@@ -68,11 +69,24 @@ pub(super) fn note(text: impl Display) {
 pub(super) fn say(text: String) {
     if signals::are_heard() {
         let outlet = Outlet::new(Patient(io::stderr()), Box::new(|_| String::new()));
+        if outlet.progress().has_failed() {
+            return say_at_once(&text);
+        }
         outlet.offer(text);
         outlet.flush(LAST_WORDS);
     } else {
         // A closed standard error has no reader.
         let _ = Patient(io::stderr()).write_all(text.as_bytes());
+    }
+}
+
+/// Prints text on standard error without a thread that could wait for it: if the file has room soon.
+fn say_at_once(text: &str) {
+    let mut file = io::stderr();
+    let within = LAST_WORDS.try_into().ok();
+    if poll(&mut [PollFd::new(&file, PollFlags::OUT)], within.as_ref()).is_ok_and(|ready| ready > 0) {
+        // A pipe that has room takes a few words whole.
+        let _ = file.write(text.as_bytes());
     }
 }
 

@@ -114,6 +114,33 @@ fn messages_wait_while_the_user_may_have_no_further_process() {
 }
 
 #[test]
+fn a_start_without_enough_threads_is_undone_and_says_why() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("only root becomes a user of few processes: nothing was tried");
+        return;
+    }
+    const USER: u32 = 54_322;
+    let folder = folder("few-threads");
+    let organism = ORGANISM.replace("drain: 1s", "durability: process\ngateway: { listen: 127.0.0.1:0 }");
+    fs::write(folder.join("organism.yaml"), organism).unwrap();
+    std::os::unix::fs::chown(&folder, Some(USER), Some(USER)).unwrap();
+    let program = folder.join("systole");
+    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_systole")).arg(&program).status().unwrap().success());
+    let mut codes = Vec::new();
+    for most in 1..24 {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nproc={most}")).arg(&program);
+        command.args(["run", "organism.yaml", "--until-idle", "--shards", "3"]).stdin(Stdio::null());
+        let Output { status, stderr, .. } = command.current_dir(&folder).uid(USER).gid(USER).output().unwrap();
+        let said = String::from_utf8(stderr).unwrap();
+        assert!(matches!(status.code(), Some(0 | 2)) && !said.contains("panicked"), "{most}: {status}: {said}");
+        assert!(status.success() || !said.is_empty(), "{most}");
+        codes.extend(status.code());
+    }
+    assert!(codes.contains(&0) && codes.contains(&2), "{codes:?}");
+}
+
+#[test]
 fn a_message_that_waits_for_descriptors_in_vain_says_so() {
     let folder = folder("no-descriptors");
     fs::write(folder.join("organism.yaml"), ORGANISM.replace("name: leaver", "name: leaver\n    timeout: 200ms"))
