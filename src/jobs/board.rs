@@ -154,6 +154,13 @@ impl TaskBoard {
         .await
     }
 
+    /// Returns the listener that has a task: its job, or the registry.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn listener_of(&self, id: TaskId) -> Option<&Name> {
+        let job = self.holding(id).map(|job| &job.name);
+        job.or_else(|| Some(&self.registry()?.name))
+    }
+
     /// Changes the registrations of jobs.
     ///
     /// # Errors

@@ -125,6 +125,28 @@ fn only_those_whom_it_concerns_and_whose_contract_says_so_may() {
 }
 
 #[test]
+fn no_task_of_a_paused_job_begins_and_those_that_have_go_on() {
+    let site = Site::of(OFFICE);
+    let (writer, reviewer, boss) = (site.party("writer"), site.party("reviewer"), site.admin());
+    reviewer.put("/v1/jobs/proofs", r#"{"description":"Reads proofs."}"#).is(200);
+    // The listener of a job that has registered is the registry.
+    for (listener, job) in [("reviews", "reviews"), ("jobs", "proofs")] {
+        let pause = |act: &str| boss.post("/v1/admin/acts", &json!({ "act": act, "listener": listener }).to_string());
+        let begun = writer.submit(job, "Read.");
+        reviewer.act(&begun, "accept", json!({})).is(200);
+        pause("pause").is(200);
+        let waits = writer.submit(job, "Read more.");
+        reviewer.act(&waits, "accept", json!({})).problem(409, "paused");
+        writer.act(&waits, "accept", json!({})).problem(403, "forbidden");
+        reviewer.act("67e55044-10b1-426f-9247-bb680e5fe0c8", "accept", json!({})).problem(404, "not_found");
+        assert_eq!(writer.task(&waits)["status"], "pending");
+        assert_eq!(status(&reviewer.act(&begun, "complete", json!({ "text": "Done." })).is(200)), "completed");
+        pause("resume").is(200);
+        reviewer.act(&waits, "accept", json!({})).is(200);
+    }
+}
+
+#[test]
 fn what_is_wrong_with_a_task_is_told_and_nothing_is_kept_of_it() {
     let site = Site::of(OFFICE);
     let (writer, reviewer) = (site.party("writer"), site.party("reviewer"));

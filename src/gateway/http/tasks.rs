@@ -125,15 +125,28 @@ fn act<P: Payload, T: DeserializeOwned + JsonSchema + Send + 'static>(
         caller.may::<P>(&app)?;
         let id = task_id(&id)?;
         let said: T = large_json(&app, request).await?;
-        let (by, now) = (caller.principal(), app.mailboxes.now());
-        let acted = app.organism.tasks().act(id, |inbox| {
+        let (by, now, action) = (caller.principal(), app.mailboxes.now(), action(said));
+        let board = app.organism.tasks();
+        // As a message to a paused listener, the task waits; work that has begun goes on.
+        let waits = matches!(action, TaskAction::Accept)
+            && board.listener_of(id).is_some_and(|listener| app.organism.paused_since(listener).is_some());
+        let mut refused = false;
+        let acted = board.act(id, |inbox| {
             // A task that the caller may not see looks like one that never was.
             if !inbox.get(id).is_ok_and(|task| caller.sees(inbox, task)) {
                 return Err(InboxError::Unknown { id });
             }
-            inbox.apply(&by, id, action(said), now)
+            refused = waits;
+            if refused { Err(InboxError::Unknown { id }) } else { inbox.apply(&by, id, action, now) }
         });
-        let acted = acted.await?;
+        let acted = acted.await;
+        if refused {
+            return Err(Problem::conflict(
+                "paused",
+                "an operator has the job paused: accept the task when it is resumed",
+            ));
+        }
+        let acted = acted?;
         Ok::<_, Problem>(view::document(StatusCode::OK, &ChangedTask { id: view::Id::of(&id), status: acted }))
     };
     Call::post(path, handler)
