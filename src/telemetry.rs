@@ -24,12 +24,14 @@ use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as _, SpanLinks};
 use systole_core::core::{Blueprint, Event, EventKind, Usage};
-use systole_core::vocab::{FaultCode, MessageId, Name, ThreadId, Time};
+use systole_core::vocab::{
+    FaultCode, MessageId, Name, Sampler, ThreadId, Time, Traceparent, span_id, span_of_run, span_of_thread, trace_of,
+};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::outbound::{http, tls};
-use crate::runtime::{Events, Observed, Organism};
+use crate::runtime::{Events, Observed, Organism, OrganismBuilder};
 
 /// Names of the semantic conventions: GenAI 1.42 (<https://opentelemetry.io/schemas/gen-ai/1.42.0>) and messaging.
 mod names {
@@ -85,6 +87,9 @@ pub enum TelemetryError {
     /// The variables of the exporter are wrong.
     #[error("traces can't be exported: {0}")]
     Exporter(#[from] ExporterBuildError),
+    /// The organism was built without traces.
+    #[error("traces can't be exported: the organism was not prepared for them; call Traces::prepare on its builder")]
+    Unprepared,
     /// No client of HTTP can be made.
     #[error("traces can't be exported: {0}")]
     Client(String),
@@ -100,8 +105,7 @@ pub struct Traces {
     exporter: SpanExporter,
     /// Time limit of a request.
     limit: Duration,
-    /// The part of the conversations that is exported, from 0 to 1.
-    ratio: f64,
+    sampler: Sampler,
 }
 
 /// The counts of spans.
@@ -147,7 +151,8 @@ impl Traces {
     ///
     /// The endpoint, headers and timeout are read as the specification of the OTLP exporter says;
     /// `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` describe the resource, whose name is else that of the organism;
-    /// `OTEL_TRACES_SAMPLER` is `always_on`, `always_off` or `traceidratio`, each with or without `parentbased_`.
+    /// `OTEL_TRACES_SAMPLER` is `always_on`, `always_off` or `traceidratio`. With `parentbased_` before it, the caller of a
+    /// message decides, where its `traceparent` names one.
     ///
     /// # Errors
     /// [`TelemetryError`] if a variable can't be followed.
@@ -170,15 +175,15 @@ impl Traces {
                 return Err(unknown(variable, &value, "write http/protobuf"));
             }
         }
-        let ratio = match read("OTEL_TRACES_SAMPLER")
-            .as_deref()
-            .map(|name| name.strip_prefix("parentbased_").unwrap_or(name))
-        {
-            None | Some("always_on") => 1.0,
-            Some("always_off") => 0.0,
-            Some("traceidratio") => ratio(read("OTEL_TRACES_SAMPLER_ARG").as_deref())?,
-            Some(value) => {
-                return Err(unknown("OTEL_TRACES_SAMPLER", value, "write always_on, always_off or traceidratio"));
+        let sampler = read("OTEL_TRACES_SAMPLER");
+        let sampler = sampler.as_deref().unwrap_or("parentbased_always_on");
+        let own = sampler.strip_prefix("parentbased_");
+        let ratio = match own.unwrap_or(sampler) {
+            "always_on" => 1.0,
+            "always_off" => 0.0,
+            "traceidratio" => ratio(read("OTEL_TRACES_SAMPLER_ARG").as_deref())?,
+            _ => {
+                return Err(unknown("OTEL_TRACES_SAMPLER", sampler, "write always_on, always_off or traceidratio"));
             }
         };
         let mut limit = LIMIT;
@@ -189,17 +194,23 @@ impl Traces {
             }
         }
         let exporter = SpanExporter::builder().with_http().with_http_client(Collector::new(limit)?).build()?;
-        Ok(Some(Self { exporter, limit, ratio }))
+        Ok(Some(Self { exporter, limit, sampler: Sampler::new(ratio, own.is_some()) }))
     }
 
-    /// Exports the spans of an organism from now on, on a thread of its own.
+    /// Prepares an organism to be [followed](Self::follow): it makes events, and its requests to programs and other machines
+    /// name the run of the handler that makes them as their caller (W3C Trace Context).
+    #[must_use]
+    pub fn prepare(&self, organism: OrganismBuilder) -> OrganismBuilder {
+        organism.traced(self.sampler)
+    }
+
+    /// Exports the spans of an organism from its start on, on a thread of its own.
     ///
     /// # Errors
-    /// [`TelemetryError`] if the organism makes no events, or the system refuses a thread.
+    /// [`TelemetryError`] if the organism was not [prepared](Self::prepare), or the system refuses a thread.
     pub fn follow(mut self, organism: &Arc<Organism>) -> Result<Exporting, TelemetryError> {
-        let events = organism
-            .events_after(0)
-            .ok_or_else(|| TelemetryError::Client("the organism makes no events".to_owned()))?;
+        let prepared = organism.sampler().and(organism.events_after(0));
+        let events = prepared.ok_or(TelemetryError::Unprepared)?;
         let mut resource = Resource::builder();
         if env::var_os("OTEL_SERVICE_NAME").is_none_or(|name| name.is_empty()) {
             resource = resource.with_service_name(organism.blueprint().organism.to_string());
@@ -212,7 +223,7 @@ impl Traces {
         let thread = std::thread::Builder::new().name("systole-traces".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let mut spans = match organism.upgrade() {
-                    Some(organism) => Spans::of(&organism, self.ratio).await,
+                    Some(organism) => Spans::of(&organism, self.sampler).await,
                     None => return,
                 };
                 let (exporter, limit) = (self.exporter, self.limit);
@@ -226,7 +237,7 @@ impl Traces {
 
 impl fmt::Debug for Traces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Traces").field("ratio", &self.ratio).finish_non_exhaustive()
+        f.debug_struct("Traces").field("sampler", &self.sampler).finish_non_exhaustive()
     }
 }
 
@@ -360,6 +371,8 @@ impl HttpClient for Collector {
 /// A span of a thread that is open.
 struct Open {
     parent: Option<ThreadId>,
+    /// The caller elsewhere.
+    caller: Option<Traceparent>,
     since: Time,
     path: String,
     listener: Option<Name>,
@@ -392,13 +405,13 @@ struct Spans {
     /// The listeners that call others.
     callers: Vec<Name>,
     organism: String,
-    ratio: f64,
+    sampler: Sampler,
     scope: InstrumentationScope,
 }
 
 impl Spans {
     /// The spans of an organism, whose threads that are open already are known.
-    async fn of(organism: &Organism, ratio: f64) -> Self {
+    async fn of(organism: &Organism, sampler: Sampler) -> Self {
         let blueprint: &Blueprint = organism.blueprint();
         let callers = blueprint.listeners().map(|(_, contract)| contract);
         let callers =
@@ -412,34 +425,40 @@ impl Spans {
             made: Vec::new(),
             callers,
             organism: blueprint.organism.clone(),
-            ratio,
+            sampler,
             scope,
         };
         let now = organism.now();
         let threads = organism.snapshot().await.threads;
-        for thread in threads.into_iter().filter(|thread| is_sampled(thread.root, ratio)) {
+        for thread in threads.into_iter().filter(|thread| sampler.samples(thread.root, thread.traceparent)) {
             let listener = thread.path.segments().last().map(|(name, _)| name.clone());
             // Those that an earlier start opened began then, at a time that only the journal has.
-            let open = spans.opened(thread.parent, now, thread.path.to_string(), listener);
+            let open = spans.opened((thread.parent, thread.traceparent), now, thread.path.to_string(), listener);
             spans.open.insert(thread.id, open);
         }
         spans
     }
 
-    fn opened(&self, parent: Option<ThreadId>, since: Time, path: String, listener: Option<Name>) -> Open {
+    fn opened(
+        &self,
+        (parent, caller): (Option<ThreadId>, Option<Traceparent>),
+        since: Time,
+        path: String,
+        listener: Option<Name>,
+    ) -> Open {
         let is_agent = listener.as_ref().is_some_and(|name| self.callers.contains(name));
-        Open { parent, since, path, listener, payload: None, fault: None, is_agent, run: None }
+        Open { parent, caller, since, path, listener, payload: None, fault: None, is_agent, run: None }
     }
 
     /// Takes an event, which may end spans.
     fn take(&mut self, event: &Event) {
-        if !is_sampled(event.root, self.ratio) {
+        if !self.sampler.samples(event.root, event.traceparent) {
             return;
         }
         match &event.kind {
             EventKind::Opened { parent } => {
                 let listener = event.path.segments().last().map(|(name, _)| name.clone());
-                let open = self.opened(*parent, event.at, event.path.to_string(), listener);
+                let open = self.opened((*parent, event.traceparent), event.at, event.path.to_string(), listener);
                 self.open.insert(event.thread, open);
             }
             EventKind::Delivered { message, payload, .. } => {
@@ -455,12 +474,13 @@ impl Spans {
                     open.fault = Some(fault.code);
                 }
             }
-            EventKind::ModelAnswered { by, message, backend, model, usage, took, .. } => {
-                let asked = Asked { by, message: *message, backend, model: Some(model), usage, took: *took };
+            EventKind::ModelAnswered { by, message, note, backend, model, usage, took, .. } => {
+                let (note, model) = (*note, Some(model));
+                let asked = Asked { by, message: *message, note, backend, model, usage, took: *took };
                 self.asked(event, &asked, None);
             }
             EventKind::ModelFailed { by, message, backend, error, usage, took, .. } => {
-                let asked = Asked { by, message: *message, backend, model: None, usage, took: *took };
+                let asked = Asked { by, message: *message, note: None, backend, model: None, usage, took: *took };
                 self.asked(event, &asked, Some(("no-answer", error)));
             }
             EventKind::Handled { .. } => self.end_run(event),
@@ -483,10 +503,15 @@ impl Spans {
             KeyValue::new(names::DESTINATION, listener.to_string()),
             KeyValue::new(names::MESSAGE, run.message.to_string()),
         ];
-        let id = run_id(event.thread, run.message);
-        let span =
-            Part { id, parent: thread_id(event.thread), kind: SpanKind::Consumer, since: run.since, until: event.at };
-        self.make(event.root, span, format!("process {listener}"), attributes, failure);
+        let span = Part {
+            id: span_of_run(event.thread, run.message),
+            parent: span_of_thread(event.thread),
+            is_remote: false,
+            kind: SpanKind::Consumer,
+            since: run.since,
+            until: event.at,
+        };
+        self.make(event, span, format!("process {listener}"), attributes, failure);
     }
 
     /// Ends the span of a thread.
@@ -518,9 +543,16 @@ impl Spans {
         let failure = open.failure();
         attributes.push(KeyValue::new(names::PATH, open.path));
         attributes.extend(open.payload.map(|payload| KeyValue::new(names::PAYLOAD, payload)));
-        let parent = open.parent.map_or(SpanId::INVALID, thread_id);
-        let span = Part { id: thread_id(event.thread), parent, kind, since: open.since, until: event.at };
-        self.make(event.root, span, name, attributes, failure);
+        // A message of a conversation may have another caller than the first one: then it is a part of that trace.
+        let is_of = |parent: &ThreadId| self.open.get(parent).is_none_or(|parent| parent.caller == open.caller);
+        let (parent, is_remote) = match (open.parent.filter(is_of), open.caller) {
+            (Some(parent), _) => (span_of_thread(parent), false),
+            (None, Some(caller)) => (caller.span(), true),
+            (None, None) => ([0; 8], false),
+        };
+        let id = span_of_thread(event.thread);
+        let span = Part { id, parent, is_remote, kind, since: open.since, until: event.at };
+        self.make(event, span, name, attributes, failure);
     }
 
     /// Makes the span of a request to a model.
@@ -528,7 +560,7 @@ impl Spans {
         if let Some(open) = self.open.get_mut(&event.thread) {
             open.is_agent = true;
         }
-        let Asked { by, message, backend, model, usage, took } = *asked;
+        let Asked { by, message, note, backend, model, usage, took } = *asked;
         let count = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
         let mut attributes = vec![
             KeyValue::new(names::OPERATION, "chat"),
@@ -542,30 +574,35 @@ impl Spans {
         ];
         attributes.extend(model.map(|model| KeyValue::new(names::MODEL, model.to_string())));
         let since = Time::from_nanos(event.at.as_nanos().saturating_sub(took.as_nanos() as u64));
-        let parent = run_id(event.thread, message);
-        let id = span_id(&[b"model", message.as_uuid().as_bytes(), &event.at.as_nanos().to_le_bytes()]);
-        let span = Part { id, parent, kind: SpanKind::Client, since, until: event.at };
-        self.make(event.root, span, format!("chat {}", model.unwrap_or(backend)), attributes, failure);
+        let parent = span_of_run(event.thread, message);
+        let id = match note {
+            Some(note) => span_id(&[b"answer", message.as_uuid().as_bytes(), &note.to_le_bytes()]),
+            None => span_id(&[b"model", message.as_uuid().as_bytes(), &event.at.as_nanos().to_le_bytes()]),
+        };
+        let span = Part { id, parent, is_remote: false, kind: SpanKind::Client, since, until: event.at };
+        self.make(event, span, format!("chat {}", model.unwrap_or(backend)), attributes, failure);
     }
 
     fn make(
         &mut self,
-        root: ThreadId,
+        event: &Event,
         span: Part,
         name: String,
         mut attributes: Vec<KeyValue>,
         failure: Option<Failure<'_>>,
     ) {
-        let trace = TraceId::from_bytes(*root.as_uuid().as_bytes());
+        let trace = TraceId::from_bytes(trace_of(event.root, event.traceparent));
         let status = failure.map_or(Status::Unset, |(_, said)| Status::error(said.to_owned()));
         attributes.extend(failure.map(|(kind, _)| KeyValue::new(names::ERROR, kind.to_owned())));
-        let Part { id, parent, kind, since, until } = span;
-        attributes.push(KeyValue::new(names::CONVERSATION, root.to_string()));
-        attributes.push(KeyValue::new(names::SESSION, root.to_string()));
+        let Part { id, parent, is_remote, kind, since, until } = span;
+        let conversation: Arc<str> = event.root.to_string().into();
+        attributes.push(KeyValue::new(names::CONVERSATION, conversation.clone()));
+        attributes.push(KeyValue::new(names::SESSION, conversation));
+        let id = SpanId::from_bytes(id);
         self.made.push(SpanData {
             span_context: SpanContext::new(trace, id, TraceFlags::SAMPLED, false, TraceState::default()),
-            parent_span_id: parent,
-            parent_span_is_remote: false,
+            parent_span_id: SpanId::from_bytes(parent),
+            parent_span_is_remote: is_remote,
             span_kind: kind,
             name: name.into(),
             start_time: moment(since),
@@ -585,6 +622,8 @@ impl Spans {
 struct Asked<'a> {
     by: &'a Name,
     message: MessageId,
+    /// The note that keeps its answer.
+    note: Option<u32>,
     backend: &'a Arc<str>,
     model: Option<&'a Arc<str>>,
     usage: &'a Usage,
@@ -593,37 +632,14 @@ struct Asked<'a> {
 
 /// The place of a span.
 struct Part {
-    id: SpanId,
-    parent: SpanId,
+    id: [u8; 8],
+    /// Zeros for none.
+    parent: [u8; 8],
+    /// True if the parent is a span of another program.
+    is_remote: bool,
     kind: SpanKind,
     since: Time,
     until: Time,
-}
-
-/// The id of the span of a thread.
-fn thread_id(thread: ThreadId) -> SpanId {
-    span_id(&[b"thread", thread.as_uuid().as_bytes()])
-}
-
-/// The id of the span of a run of a handler: one that a crash broke off has no span.
-fn run_id(thread: ThreadId, message: MessageId) -> SpanId {
-    span_id(&[b"run", thread.as_uuid().as_bytes(), message.as_uuid().as_bytes()])
-}
-
-fn span_id(of: &[&[u8]]) -> SpanId {
-    let mut hasher = blake3::Hasher::new();
-    for part in of {
-        hasher.update(part);
-    }
-    let mut id = [0; 8];
-    hasher.finalize_xof().fill(&mut id);
-    SpanId::from_bytes(id)
-}
-
-/// Decides as the sampler TraceIdRatioBased of the SDK: by the trace alone, so that all its spans have one fate.
-fn is_sampled(root: ThreadId, ratio: f64) -> bool {
-    let low = (root.as_uuid().as_u128() as u64) >> 1;
-    ratio >= 1.0 || low < (ratio * (1_u64 << 63) as f64) as u64
 }
 
 fn moment(time: Time) -> SystemTime {

@@ -21,6 +21,8 @@ export interface Message {
   readonly total?: number;
   readonly remaining?: number;
   readonly deadline?: string;
+  /** The caller that requests to other programs name in their header `traceparent` (W3C Trace Context). */
+  readonly traceparent?: string;
   readonly history: readonly { readonly from: string; readonly payload: string; readonly number: number; readonly answers?: number }[];
   /** Aborted when the message is cancelled. */
   readonly signal: AbortSignal;

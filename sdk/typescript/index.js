@@ -422,8 +422,8 @@ const worker = {
 
   async start(line) {
     const abort = new AbortController();
-    const { id, type, from: sender, thread, in_reply_to: inReplyTo, index, total, remaining, deadline } = line;
-    const head = { id, type, sender, thread, inReplyTo, index, total, remaining, deadline };
+    const { id, type, from: sender, thread, in_reply_to: inReplyTo, index, total, remaining, deadline, traceparent } = line;
+    const head = { id, type, sender, thread, inReplyTo, index, total, remaining, deadline, traceparent };
     const context = Object.freeze({ ...head, history: line.history ?? [], signal: abort.signal });
     this.running.set(id, { abort, calls: new Map(), recorded: line.recorded ?? [] });
     let answer;

@@ -266,10 +266,14 @@ impl ConfiguredBuilder {
     /// # Errors
     /// [`LaunchError`] if the organism can't start, or its gateway can't be served.
     pub fn start(self, local: &[&str]) -> Result<ConfiguredOrganism, LaunchError> {
-        #[cfg_attr(not(feature = "otel"), expect(unused_mut, reason = "only traces ask for events"))]
-        let mut builder = self.organism;
+        let builder = self.organism;
         #[cfg(feature = "otel")]
-        let traces = Traces::from_environment()?.inspect(|_| drop(builder.events()));
+        let traces = Traces::from_environment()?;
+        #[cfg(feature = "otel")]
+        let builder = match &traces {
+            Some(traces) => traces.prepare(builder),
+            None => builder,
+        };
         let organism = Arc::new(builder.start()?);
         #[cfg(not(feature = "gateway"))]
         let _ = local;

@@ -3,7 +3,7 @@
 //! The process gets the canonical payload as its standard input, a sealed file in memory, and writes raw bytes, 0 to n
 //! payloads, to its standard output; they count only if it exits with 0. Its standard error goes to the log. It runs in
 //! the directory of the organism's file, in a process group of its own, with an environment of `PATH`, `HOME`, the
-//! locale, the variables of `env` and the `SYSTOLE_*` variables.
+//! locale, the variables of `env`, the `SYSTOLE_*` variables and `TRACEPARENT`.
 //!
 //! Invariants: when the future of [`CommandListener::answer`] is done, the whole group is killed and the process is
 //! reaped; when it is dropped, the group gets SIGTERM, and SIGKILL a few seconds later, and counts for the concurrency of
@@ -164,7 +164,7 @@ mod tests {
 
     use bytes::Bytes;
     use systole_core::core::{Body, JoinPosition};
-    use systole_core::vocab::{MessageId, ThreadId, XmlLimits};
+    use systole_core::vocab::{MessageId, ThreadId, Traceparent, XmlLimits};
     use systole_xml::ladder::{Canonical, strict};
     use systole_xml::schema::{Catalog, Element, PayloadSchema, Validated, Validator};
     use uuid::Uuid;
@@ -196,7 +196,8 @@ mod tests {
             deadline: Some("2031-05-07T12:00:00Z".parse().unwrap()),
             is_budgeted: false,
             attempts: 0,
-            traceparent: None,
+            root: ThreadId::from_uuid(Uuid::from_u128(4)),
+            traceparent: Traceparent::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
             history: Vec::new(),
             place: Default::default(),
             number: 0,
@@ -229,7 +230,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_environment_tells_where_the_message_stands() {
-        let script = r#"env | grep -E '^(SYSTOLE_|SET|CARGO_MANIFEST_DIR)' | sort"#;
+        let script = r#"env | grep -E '^(SYSTOLE_|SET|CARGO_MANIFEST_DIR|TRACEPARENT)' | sort"#;
         let asked_for = concat!("CARGO_MANIFEST_DIR=", env!("CARGO_MANIFEST_DIR"), "\nSET=a=b\n");
         let always = "\
             SYSTOLE_DEADLINE=2031-05-07T12:00:00Z\n\
@@ -239,7 +240,8 @@ mod tests {
             SYSTOLE_MESSAGE_ID=00000000-0000-0000-0000-000000000001\n\
             SYSTOLE_REMAINING=0\n\
             SYSTOLE_THREAD=00000000-0000-0000-0000-000000000002\n\
-            SYSTOLE_TOTAL=3\n";
+            SYSTOLE_TOTAL=3\n\
+            TRACEPARENT=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n";
         assert_eq!(written(answer(script, &[], false).await), always);
         let variables = ["SET=a=b", "CARGO_MANIFEST_DIR", "NO_SUCH_VARIABLE"];
         assert_eq!(written(answer(script, &variables, false).await), format!("{asked_for}{always}"));

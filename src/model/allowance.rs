@@ -105,7 +105,15 @@ mod tests {
     fn prompt(bytes: usize, max_tokens: u32) -> ModelPrompt {
         let turns = vec![Turn { role: Role::User, text: "x".repeat(bytes) }];
         let listener = Name::parse("planner").unwrap();
-        ModelPrompt { listener, system: String::new(), turns, temperature: None, max_tokens, is_summary: false }
+        ModelPrompt {
+            listener,
+            system: String::new(),
+            turns,
+            temperature: None,
+            max_tokens,
+            is_summary: false,
+            traceparent: None,
+        }
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use hyper::header::{
 use hyper::{Method, StatusCode, Uri};
 use serde_json::{Map, Value};
 use systole_core::core::Usage;
-use systole_core::vocab::Name;
+use systole_core::vocab::{Name, Traceparent};
 use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep, timeout};
 use url::Url;
@@ -22,7 +22,7 @@ use super::error::{error_in, passes, said};
 use super::reply::Reply;
 use super::{Again, Billed, Completion, Finish, Growth, LlmError, ModelPrompt, Provider, Setback};
 use super::{anthropic, ollama, openai};
-use crate::outbound::http::{Client, HttpError, Request, Response};
+use crate::outbound::http::{Client, HttpError, Request, Response, traceparent};
 use crate::outbound::{AttemptFailure, FailureKind, check_url, retry_after, tls, unanswered};
 use crate::runtime::LocalBoxFuture;
 use crate::settings::{Dialect, Endpoint, HeaderText, KeySource, read_regular, read_secret_text};
@@ -189,9 +189,16 @@ impl Http {
         merge(fields, own);
     }
 
-    async fn answer(&self, client: &Client, body: String, growth: &Growth) -> Result<Completion, Setback> {
+    async fn answer(
+        &self,
+        client: &Client,
+        body: String,
+        caller: Option<Traceparent>,
+        growth: &Growth,
+    ) -> Result<Completion, Setback> {
         let mut request = Request::new(Method::POST, self.url.clone());
         request.headers = self.headers.clone();
+        request.headers.extend(caller.map(traceparent));
         request.body = Full::new(Bytes::from(body)).boxed_unsync();
         let mut response = client.execute(request).await.map_err(|error| failed(&error))?;
         if !response.status().is_success() {
@@ -304,9 +311,9 @@ impl Http {
 impl Provider for Started {
     fn ask(&self, prompt: &ModelPrompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
         let (http, client, body) = (self.http.clone(), self.client.clone(), self.http.body(prompt));
-        let growth = growth.clone();
+        let (growth, caller) = (growth.clone(), prompt.traceparent);
         Box::pin(async move {
-            let answer = http.answer(&client, body?, &growth).await;
+            let answer = http.answer(&client, body?, caller, &growth).await;
             answer.map(|completion| http.without_key(completion)).map_err(|setback| http.concealed(setback))
         })
     }
@@ -454,6 +461,7 @@ mod tests {
             temperature: Some(Millionths(700_000)),
             max_tokens: 50,
             is_summary: false,
+            traceparent: None,
         }
     }
 

@@ -95,8 +95,15 @@ impl ModelListener {
             tried += 1;
             let mark = chat.mark(context.thread().secret_of(chat.opening())?);
             let (system, turns) = (self.system_prompt(context).to_owned(), chat.turns(&mark));
-            let prompt =
-                ModelPrompt { listener: own.clone(), system, turns, temperature, max_tokens, is_summary: false };
+            let prompt = ModelPrompt {
+                listener: own.clone(),
+                system,
+                turns,
+                temperature,
+                max_tokens,
+                is_summary: false,
+                traceparent: message.traceparent,
+            };
             let key = prompt.key();
             // Unset where the journal has the answer.
             let verdict = Cell::new(None);
@@ -130,7 +137,7 @@ impl ModelListener {
         let Some(piece) = Piece::of(own, thread.history(), size, context.limits()) else { return Ok(None) };
         let chat = piece.chat();
         let mark = chat.mark(thread.secret_of(chat.opening())?);
-        let prompt = piece.prompt(own, &chat, &mark, settings);
+        let prompt = ModelPrompt { traceparent: message.traceparent, ..piece.prompt(own, &chat, &mark, settings) };
         let key = prompt.key();
         let asking = self.summarize(prompt, piece.messages(), until, context);
         let summary = match thread.record_answer::<Exchange, _>(SUMMARY_NOTE, &key, asking).await {

@@ -1,7 +1,7 @@
 //! A request to a model, in no provider's form.
 
 use systole_core::core::{Millionths, Usage};
-use systole_core::vocab::Name;
+use systole_core::vocab::{Name, Traceparent};
 
 use super::{Billed, Completion};
 
@@ -20,6 +20,8 @@ pub struct ModelPrompt {
     pub max_tokens: u32,
     /// Whether a summary of the conversation is asked for, rather than the listener's next words.
     pub is_summary: bool,
+    /// The place in a trace that the request names as its caller.
+    pub traceparent: Option<Traceparent>,
 }
 
 /// A turn of a conversation with a model.
@@ -57,7 +59,7 @@ impl ModelPrompt {
         self.turns.last().map_or("", |turn| &turn.text)
     }
 
-    /// A hash of everything that is sent: the same key is the same request.
+    /// A hash of everything that the model gets: the same key is the same request.
     pub(super) fn key(&self) -> String {
         let mut hash = blake3::Hasher::new();
         let mut add = |part: &str| {
@@ -130,6 +132,7 @@ mod tests {
             temperature: None,
             max_tokens: 10,
             is_summary: false,
+            traceparent: None,
         };
         let others = [
             ModelPrompt { system: "t".to_owned(), ..prompt.clone() },

@@ -568,7 +568,7 @@ mod tests {
                         let turns = vec![Turn { role: Role::User, text: "x".repeat(100) }];
                         let listener = Name::parse("planner").unwrap();
                         let prompt =
-                            ModelPrompt { listener, system: String::new(), turns, temperature: None, max_tokens: 100, is_summary: false };
+                            ModelPrompt { listener, system: String::new(), turns, temperature: None, max_tokens: 100, is_summary: false, traceparent: None };
                         let (allowance, growth) = (Allowance::unbounded(), Growth::hidden());
                         let (prompt, providers) = (&prompt, &*providers);
                         let asking = Asking { providers, prompt, only: None, allowance, until: Time::MAX, growth, clock };

@@ -103,6 +103,7 @@ mod tests {
             temperature: None,
             max_tokens: 2,
             is_summary: false,
+            traceparent: None,
         };
         let both = script.ask(&prompt("planner", "two, one"), &Growth::hidden()).await.unwrap();
         assert_eq!((&*both.text, &both.finish), ("both", &Finish::Whole));

@@ -101,6 +101,7 @@ impl<'h> Piece<'h> {
             temperature: None,
             max_tokens: settings.max_tokens,
             is_summary: true,
+            traceparent: None,
         }
     }
 

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{ACCEPT, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::http::uri::{InvalidUri, Scheme};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::{Method, StatusCode, Uri};
@@ -26,6 +26,7 @@ use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
+use systole_core::vocab::Traceparent;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
@@ -56,6 +57,12 @@ pub(crate) struct Request {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
+}
+
+/// The header that names the caller of a request in its trace (W3C Trace Context, section 3.2).
+pub(crate) fn traceparent(caller: Traceparent) -> (HeaderName, HeaderValue) {
+    let value = HeaderValue::try_from(caller.to_string()).expect("hexadecimal digits and hyphens");
+    (HeaderName::from_static("traceparent"), value)
 }
 
 /// The head of an answer, and its body as it comes.

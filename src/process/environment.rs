@@ -11,7 +11,7 @@ fn is_passed_on(name: &OsStr) -> bool {
         || name.as_encoded_bytes().starts_with(b"LC_")
 }
 
-/// Lists the environment of a process for one message: later entries win, and `SYSTOLE_*` come last.
+/// Lists the environment of a process for one message: later entries win, and those about the message come last.
 pub(crate) fn variables(listed: &[Variable], about: &About, history: Option<&Path>) -> Vec<(OsString, OsString)> {
     let mut all = passed_on(listed);
     all.extend(described(about).into_iter().map(|(name, value)| (name.into(), value.into())));
@@ -46,5 +46,7 @@ fn described(about: &About) -> Vec<(&'static str, String)> {
         all.push(("SYSTOLE_REMAINING", join.remaining.to_string()));
     }
     all.extend(about.deadline.map(|deadline| ("SYSTOLE_DEADLINE", deadline.to_string())));
+    // The name that OpenTelemetry's environment carriers share.
+    all.extend(about.traceparent.map(|traceparent| ("TRACEPARENT", traceparent.to_string())));
     all
 }

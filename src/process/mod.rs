@@ -1,7 +1,7 @@
 //! Processes of programs: their environment, start, streams and end.
 //!
 //! A program runs in the directory of its specification, in a process group of its own, with an environment of `PATH`,
-//! `HOME`, the locale, the variables of `env` and the `SYSTOLE_*` variables. Its standard error goes to the log.
+//! `HOME`, the locale, the variables of `env`, the `SYSTOLE_*` variables and `TRACEPARENT`. Its standard error goes to the log.
 //!
 //! Invariants: a process is killed with its group and reaped, at the latest a few seconds after it was told to end
 //! (`ending`); when this process ends, even by `kill -9`, the groups end with it (`guard`). A descendant that leaves the
@@ -33,7 +33,7 @@ use run::{CommandError, Invocation, Wait};
 use systole_core::core::{JoinPosition, Message};
 #[cfg(feature = "gateway")]
 use systole_core::vocab::Name;
-use systole_core::vocab::{MessageId, ThreadId, Time};
+use systole_core::vocab::{MessageId, ThreadId, Time, Traceparent};
 
 pub use conceal::conceal;
 #[doc(hidden)]
@@ -81,7 +81,7 @@ pub enum Variable {
     Set(String, String),
 }
 
-/// Facts about the message for the program, in `SYSTOLE_*`.
+/// Facts about the message for the program, in `SYSTOLE_*` and `TRACEPARENT`.
 #[derive(Debug, Clone)]
 pub(crate) struct About {
     pub(crate) from: String,
@@ -92,6 +92,7 @@ pub(crate) struct About {
     pub(crate) answers: Option<u32>,
     pub(crate) join: Option<JoinPosition>,
     pub(crate) deadline: Option<Time>,
+    pub(crate) traceparent: Option<Traceparent>,
 }
 
 impl About {
@@ -104,6 +105,7 @@ impl About {
             answers: message.place.answers,
             join: message.join,
             deadline: message.deadline,
+            traceparent: message.traceparent,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::BoxFuture;
 use super::error::RemoteError;
 use super::handler::{Failed, Handled, Handler};
 use super::inbound::Inbound;
-use crate::outbound::http::{Client, HttpError, Request, Response};
+use crate::outbound::http::{Client, HttpError, Request, Response, traceparent};
 use crate::outbound::signature::{HEADER, Secret};
 use crate::outbound::{DeliveryAnswer, Said, media_type, refusal, tls, unanswered};
 use systole_store::clock::Clock;
@@ -66,6 +66,7 @@ impl ForwardHandler {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
         headers.insert(HeaderName::from_static("idempotency-key"), message.idempotency_key().parse()?);
+        headers.extend(message.traceparent.map(traceparent));
         if let Some(secret) = &self.secret {
             let signature = secret.sign(Clock::of_runtime().now(), message.envelope.as_bytes());
             headers.insert(HeaderName::from_static(HEADER), signature.parse()?);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
-use systole_core::vocab::{MessageId, QName, ThreadId, Time, XmlLimits};
+use systole_core::vocab::{MessageId, QName, ThreadId, Time, Traceparent, XmlLimits};
 use systole_xml::ladder::{Claim, Envelope, strict};
 
 use super::source::Source;
@@ -28,6 +28,8 @@ pub struct Inbound {
     pub in_reply_to: Option<MessageId>,
     /// The time past which the caller no longer waits.
     pub deadline: Option<Time>,
+    /// The place in a trace that requests on behalf of the message name as their caller.
+    pub traceparent: Option<Traceparent>,
     /// Number of leases of the message, this one included; 0 where it is not leased.
     pub deliveries: u32,
 }
@@ -79,6 +81,7 @@ impl Inbound {
             envelope: envelope.to_owned(),
             in_reply_to: parsed(claims.in_reply_to.as_ref()),
             deadline: claims.deadline,
+            traceparent: claims.traceparent.as_deref().and_then(Traceparent::parse),
             deliveries: 0,
         })
     }

@@ -48,6 +48,7 @@ impl ProgramHandler {
             answers: None,
             join: None,
             deadline: message.deadline,
+            traceparent: message.traceparent,
         };
         let process = call(&self.name, &self.spec, &about, Bytes::from(message.payload), OUTPUT);
         let ended = match self.timeout {

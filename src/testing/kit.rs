@@ -221,7 +221,7 @@ impl Kit {
     /// Returns the events since the last call of this method.
     pub fn events(&mut self) -> Vec<Event> {
         let next = || match self.events.try_next() {
-            Some(Observed::Event(event)) => Some(Some(event)),
+            Some(Observed::Event(event)) => Some(Some(Arc::unwrap_or_clone(event))),
             Some(Observed::Missed(_)) => Some(None),
             None => None,
         };

@@ -18,7 +18,7 @@ use crate::calculator::*;
 async fn next(events: &mut Events) -> (String, bool) {
     loop {
         match within(events.next()).await {
-            Some(Observed::Event(event)) => match event.kind {
+            Some(Observed::Event(event)) => match &event.kind {
                 EventKind::Blocked { listener, .. } => return (listener.to_string(), false),
                 EventKind::Released { listener, .. } => return (listener.to_string(), true),
                 _ => {}

@@ -549,7 +549,7 @@ mod tests {
             let (err, terminal) = (Shown::new(), Shown::new());
             let screen = new(style, at(&terminal), &Shown::new(), &err, false);
             screen.converse("well?\u{1b}\n> ");
-            screen.observed(once(Observed::Event(opened())));
+            screen.observed(once(Observed::Event(opened().into())));
             assert_eq!(terminal.take(), "well?\\u{1b}\n> ");
             assert_eq!(err.take().lines().count(), 1);
             assert!(!screen.is_torn(), "they are apart");
@@ -571,7 +571,7 @@ mod tests {
         let terminal = Shown::new();
         let screen = new(Style::Lines, Desk { is_there: true, own: None }, &Shown::new(), &terminal, false);
         screen.converse("> ");
-        screen.observed([opened(), opened()].into_iter().map(Observed::Event));
+        screen.observed([opened(), opened()].into_iter().map(|event| Observed::Event(event.into())));
         assert_eq!(terminal.take(), "> \n00000000 root/echo opened\n00000000 root/echo opened\n");
         assert!(!screen.is_torn(), "more may come");
         assert!(screen.is_torn() && !screen.is_torn(), "once it is quiet");
@@ -602,7 +602,7 @@ mod tests {
     #[test]
     fn the_tree_is_taken_away_before_anything_else_is_printed() {
         let (screen, sink) = screen(Style::Tree, true);
-        screen.observed(once(Observed::Event(opened())));
+        screen.observed(once(Observed::Event(opened().into())));
         assert_eq!(sink.take(), "");
         screen.refresh();
         assert_eq!(sink.take(), "00000000\n└ echo\n");
@@ -613,7 +613,7 @@ mod tests {
         screen.refresh();
         sink.take();
         let dead = event(EventKind::DeadLetter { payload: None, reason: FaultCode::Route });
-        screen.observed(once(Observed::Event(dead)));
+        screen.observed(once(Observed::Event(dead.into())));
         assert_eq!(sink.take(), "\x1b[2A\x1b[J00000000 root/echo dead letter: route\n");
         screen.refresh();
         screen.finish();
@@ -664,6 +664,7 @@ mod tests {
                 took: Duration::ZERO,
             },
             EventKind::ModelAnswered {
+                note: None,
                 by,
                 message,
                 backend: HOSTILE.into(),
@@ -687,7 +688,7 @@ mod tests {
         for style in [Style::Tree, Style::Lines, Style::Json] {
             let (screen, sink) = screen(style, true);
             let lines = hostile().len();
-            screen.observed(hostile().into_iter().map(Observed::Event));
+            screen.observed(hostile().into_iter().map(|event| Observed::Event(event.into())));
             screen.log(HOSTILE, json!({ "event": "log", "message": HOSTILE }));
             screen.note(HOSTILE);
             let said = sink.take();
@@ -719,7 +720,7 @@ mod tests {
     #[test]
     fn every_line_of_json_style_is_json() {
         let (screen, sink) = screen(Style::Json, false);
-        screen.observed(once(Observed::Event(opened())));
+        screen.observed(once(Observed::Event(opened().into())));
         screen.log("text", json!({ "event": "log" }));
         screen.converse("> ");
         let lines = sink.take();

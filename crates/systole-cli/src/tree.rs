@@ -179,7 +179,7 @@ mod tests {
         let usage = systole_core::core::Usage::default();
         let (message, text) = (MessageId::from_uuid(Uuid::nil()), "t".into());
         let (backend, model, took) = ("b".into(), "m".into(), Duration::ZERO);
-        let answered = EventKind::ModelAnswered { by, message, backend, model, usage, took, text };
+        let answered = EventKind::ModelAnswered { by, message, note: None, backend, model, usage, took, text };
         tree.apply(&event(1, planner, answered));
         assert_eq!(tree.render(10, 80)[1], "└ planner  task");
     }

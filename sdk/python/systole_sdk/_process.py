@@ -58,6 +58,7 @@ class Message:
     total: int | None
     remaining: int | None
     deadline: str | None
+    traceparent: str | None
     history: list[tuple[str, str]]
 
 
@@ -168,7 +169,7 @@ class Worker:
 
     def start(self, line: dict[str, Any]) -> None:
         past = [(one["from"], one["payload"]) for one in line.get("history", [])]
-        optional = [line.get(key) for key in ("in_reply_to", "index", "total", "remaining", "deadline")]
+        optional = [line.get(key) for key in ("in_reply_to", "index", "total", "remaining", "deadline", "traceparent")]
         recorded: Recorded = collections.defaultdict(collections.deque)
         for one in line.get("recorded", []):
             recorded[one["name"]].append(one["value"])

@@ -417,7 +417,7 @@ async fn seen(run: u32, mut events: Events, most: usize, until: Instant, stoppin
     }
     while let Some(observed) = next {
         match observed {
-            Observed::Event(event) => seen.events.push(event),
+            Observed::Event(event) => seen.events.push(Arc::unwrap_or_clone(event)),
             Observed::Missed(count) => seen.missed += count,
         }
         next = if seen.events.len() < most { events.try_next() } else { None };

@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use systole_core::core::{Answered, Party, ReadMessage};
 use systole_core::journal::{MailState, SubmissionRecord};
 use systole_core::mailbox::{MailboxInput, Refused, Repeated, Settlement};
-use systole_core::vocab::{MessageId, Name, ThreadId, Time};
+use systole_core::vocab::{MessageId, Name, ThreadId, Time, Traceparent};
 use systole_xml::ladder::{Meta, write_envelope};
 use tokio::time::Instant;
 
 use super::authenticate::Authenticated;
 use super::caller::Caller;
-use super::request::{Query, body, idempotency_key, json, message_id, no_message};
+use super::request::{Query, body, caller, idempotency_key, json, message_id, no_message};
 use super::view::{KeptItem, Reading, SubmissionState};
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
@@ -64,9 +64,10 @@ pub(super) struct Posted {
 pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> Result<Posted, Problem> {
     let wait = Query::of(&request, &["wait"])?.wait()?;
     let key = idempotency_key(request.headers())?;
+    let caller = caller(request.headers());
     let known = request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::unauthorized)?;
     let body = body(app, request).await?;
-    let (submission, envelope) = judged(app, from, body.clone(), key).await?;
+    let (submission, envelope) = judged(app, from, body.clone(), key, caller).await?;
     if wait.is_zero() {
         let kept = hand_over(app, submission, envelope).await?;
         return Ok(Posted { kept, answers: Vec::new(), ended: false, body });
@@ -100,7 +101,7 @@ pub(in crate::gateway) async fn take(
     bytes: Bytes,
     key: Option<String>,
 ) -> Result<Kept, Problem> {
-    let (submission, envelope) = judged(app, from, bytes, key).await?;
+    let (submission, envelope) = judged(app, from, bytes, key, None).await?;
     hand_over(app, submission, envelope).await
 }
 
@@ -110,10 +111,14 @@ async fn judged(
     from: Name,
     bytes: Bytes,
     key: Option<String>,
+    caller: Option<Traceparent>,
 ) -> Result<(SubmissionRecord, Envelope), Problem> {
     app.open()?;
     let key = key.map(|key| (key.into(), *blake3::hash(&bytes).as_bytes()));
-    let read = judge(app, &from, bytes).await?;
+    let mut read = judge(app, &from, bytes).await?;
+    // Proxies on the way write the header, so it is nearer than the envelope.
+    let caller = caller.or_else(|| Traceparent::parse(read.claims.traceparent.as_deref()?));
+    read.claims.traceparent = caller.map(|caller| caller.to_string().into());
     let (submission, envelope) = submission(from, read, key, app.mailboxes.now());
     // Check the size as re-encoded.
     let (written, most) = (envelope.0.len(), app.organism.blueprint().limits.xml.message_bytes);

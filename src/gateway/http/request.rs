@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
-use systole_core::vocab::MessageId;
+use systole_core::vocab::{MessageId, Traceparent};
 
 use super::authenticate::{Authenticated, LONG};
 use super::{AppState, json_document};
@@ -120,6 +120,14 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
     let key = key.to_str().ok().filter(|key| (1..=KEY).contains(&key.len()));
     let problem = || Problem::bad_request(format!("an Idempotency-Key has 1 to {KEY} visible ASCII characters"));
     key.map(|key| Some(key.to_owned())).ok_or_else(problem)
+}
+
+/// The caller's place in a trace, by the header `traceparent`; none if that is malformed, or there several times (W3C Trace
+/// Context, section 3.2).
+pub(super) fn caller(headers: &HeaderMap) -> Option<Traceparent> {
+    let mut values = headers.get_all("traceparent").iter();
+    let only = values.next().filter(|_| values.next().is_none())?;
+    Traceparent::parse(only.to_str().ok()?)
 }
 
 /// Media type of a body.

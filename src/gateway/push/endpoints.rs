@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use systole_core::journal::Registration;
-use systole_core::vocab::Name;
+use systole_core::vocab::{Name, Traceparent, XmlLimits};
+use systole_xml::ladder::{Envelope, strict};
 
 use super::format::PushFormat;
 use crate::gateway::service::MailboxService;
@@ -71,6 +73,14 @@ fn guard(push: &Push) -> Guard {
     if push.allow_private { Guard::private() } else { Guard::new() }
 }
 
+/// The run of the handler that waits for a message, in its trace, as the envelope says.
+fn caller(envelope: &Bytes) -> Option<Traceparent> {
+    // Most envelopes have none, and are not read for it.
+    memchr::memmem::find(envelope, b"<traceparent")?;
+    let envelope = Envelope::open(strict::canonicalize(envelope, &XmlLimits::UNLIMITED).ok()?).ok()?;
+    Traceparent::parse(envelope.claims().traceparent.as_deref()?)
+}
+
 /// Checks whether a listener may register a URL; the error ends a sentence that begins with the URL.
 pub(in crate::gateway) fn may_register(push: &Push, url: &str) -> Result<(), String> {
     check_url(url, &guard(push))?;
@@ -124,13 +134,15 @@ impl Endpoints {
         let url = known.and_then(|known| known.url.as_deref()).filter(|url| may_register(declared, url).is_ok());
         let Some(url) = url.or(declared.url.as_deref()) else { return Next::Wait };
         let id = mail.record.id;
-        let (body, headers) = match format {
+        let caller = caller(&mail.record.envelope);
+        let (body, mut headers) = match format {
             None => (mail.record.envelope, Vec::new()),
             Some(format) => match format.write(&mail) {
                 Some(body) => (body, vec![("Content-Type".to_owned(), format.media_type().to_owned())]),
                 None => return Next::Unsendable,
             },
         };
+        headers.extend(caller.map(|caller| ("traceparent".to_owned(), caller.to_string())));
         Next::Send(OutboundDelivery {
             signed: secret.is_some(),
             headers,

@@ -314,7 +314,7 @@ fn envelope(message: &Message, to: &Name) -> Bytes {
         id: message.id,
         in_reply_to: message.in_reply_to.map(|id| id.to_string()),
         deadline: message.deadline.filter(|deadline| *deadline < Time::MAX),
-        traceparent: message.traceparent.as_deref().map(str::to_owned),
+        traceparent: message.traceparent.map(|traceparent| traceparent.to_string()),
     };
     write_envelope(&meta, &message.body.written())
 }

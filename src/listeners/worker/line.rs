@@ -183,6 +183,8 @@ struct Work<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     deadline: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<Vec<Past<'a>>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     recorded: &'a [Recorded],
@@ -227,6 +229,7 @@ pub(super) fn work(message: &Message, history: Option<&[Remembered]>, recorded: 
         answers: message.place.answers,
         join: message.join.map(|JoinPosition { index, total, remaining }| Join { index, total, remaining }),
         deadline: message.deadline.map(|deadline| deadline.to_string()),
+        traceparent: message.traceparent.map(|traceparent| traceparent.to_string()),
         history,
         recorded,
     })

@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
 
 use systole_core::core::{Body, JoinPosition, Message};
 use systole_core::protocol::Request;
-use systole_core::vocab::{Fault, MessageId, Name, Time};
+use systole_core::vocab::{Fault, MessageId, Name, Time, Traceparent};
 use systole_xml::ladder::Repair;
 use systole_xml::schema::{Decoded, Element, Proven, Validated};
 
@@ -30,7 +29,7 @@ pub(crate) struct DeliveryMeta {
     pub(crate) from: Name,
     pub(crate) in_reply_to: Option<MessageId>,
     pub(crate) join: Option<JoinPosition>,
-    pub(crate) traceparent: Option<Arc<str>>,
+    pub(crate) traceparent: Option<Traceparent>,
     pub(crate) proof: Option<Validated<Element>>,
 }
 
@@ -98,9 +97,10 @@ impl<T> Delivery<T> {
         self.meta.thread.deadline()
     }
 
-    /// Returns the W3C trace context, passed on down the tree.
-    pub fn traceparent(&self) -> Option<&str> {
-        self.meta.traceparent.as_deref()
+    /// Returns the place in a trace that requests to other programs name as their caller, in a header or a variable: that of
+    /// this run of the handler where the organism sends traces, else that of the conversation's own caller, if it has one.
+    pub fn traceparent(&self) -> Option<Traceparent> {
+        self.meta.traceparent
     }
 
     /// Returns the repairs of the payload; empty for well-formed input.

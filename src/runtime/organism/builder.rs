@@ -10,7 +10,7 @@ use systole_core::core::{
     Blueprint, BlueprintProblem, ClientContract, Contract, Decoders, Failure, ListenerId, MetaFlags, Scheduling,
 };
 use systole_core::journal::{Journal, Recovered};
-use systole_core::vocab::{Budget, Limits, Name, Partition, QName};
+use systole_core::vocab::{Budget, Limits, Name, Partition, QName, Sampler};
 use systole_xml::schema::{Catalog, DecodeFn, Payload, PayloadSchema};
 
 use super::Organism;
@@ -46,6 +46,7 @@ pub struct OrganismBuilder {
     meta: MetaFlags,
     shards: Option<u16>,
     events: Option<Arc<EventRing>>,
+    sampler: Option<Sampler>,
     journal: Option<JournalChoice>,
     log_levels: Option<LogLevels>,
     parts: Parts,
@@ -117,6 +118,7 @@ pub(crate) struct OrganismSpec {
     pub(crate) hosts: Arc<[HostFactory]>,
     pub(crate) shards: u16,
     pub(crate) events: Option<Arc<EventRing>>,
+    pub(crate) sampler: Option<Sampler>,
     pub(crate) journal: Option<JournalChoice>,
     pub(crate) parts: Parts,
     pub(crate) recoverables: Vec<Arc<dyn Recoverable>>,
@@ -138,6 +140,7 @@ impl OrganismBuilder {
             meta: MetaFlags::default(),
             shards: None,
             events: None,
+            sampler: None,
             journal: None,
             log_levels: None,
             parts: Parts::default(),
@@ -480,6 +483,14 @@ impl OrganismBuilder {
         self.events.get_or_insert_default().read(Some(0))
     }
 
+    /// Makes events for an exporter of traces, and tells programs that handlers ask their place in the trace.
+    #[cfg(feature = "otel")]
+    pub(crate) fn traced(mut self, sampler: Sampler) -> Self {
+        self.events.get_or_insert_default();
+        self.sampler = Some(sampler);
+        self
+    }
+
     /// Starts the organism: its threads run, and `<boot>` is on its way.
     ///
     /// # Errors
@@ -531,6 +542,7 @@ impl OrganismBuilder {
             hosts: hosts.into(),
             shards,
             events: self.events,
+            sampler: self.sampler,
             journal: self.journal,
             parts: self.parts,
             recoverables: self.recoverables,

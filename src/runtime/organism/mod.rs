@@ -160,6 +160,7 @@ impl Organism {
             hosts,
             shards,
             events,
+            sampler,
             warnings,
             journal,
             parts,
@@ -201,6 +202,7 @@ impl Organism {
             #[cfg(feature = "gateway")]
             endings: Arc::default(),
             turn: AtomicU8::new(0),
+            sampler,
             paused: Mutex::new(paused),
         });
         let durable = journal.is_some();
@@ -293,6 +295,12 @@ impl Organism {
         notify: &Arc<tokio::sync::Notify>,
     ) -> crate::runtime::shard::endings::WatchedEnd {
         self.shared.endings.watch(root, notify)
+    }
+
+    /// Returns the choice of conversations that are traced; `None` if none are.
+    #[cfg(feature = "otel")]
+    pub(crate) fn sampler(&self) -> Option<systole_core::vocab::Sampler> {
+        self.shared.sampler
     }
 
     /// Returns the store of the organism; `None` if it lives in memory, or in a journal that nothing else reads.

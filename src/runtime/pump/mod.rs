@@ -448,7 +448,11 @@ impl Shard {
     }
 
     fn start(&self, origin: CoreId, start: Start) {
-        let Start { invocation, listener, message } = start;
+        let Start { invocation, listener, mut message } = start;
+        if let Some(sampler) = self.shared.sampler {
+            let caller = message.traceparent;
+            message.traceparent = Some(sampler.run(message.root, caller, message.thread, message.id));
+        }
         let key = self.shard_context.enter(origin, invocation, listener, Place::Host);
         match self.host(listener) {
             Some(host) => host.start(key, message),

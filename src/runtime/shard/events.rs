@@ -24,7 +24,7 @@ pub struct Events {
 #[derive(Debug, Clone)]
 pub enum Observed {
     /// An event.
-    Event(Event),
+    Event(Arc<Event>),
     /// The number of events that the subscriber missed because it was too slow.
     Missed(u64),
 }
@@ -76,7 +76,7 @@ pub(crate) struct EventRing {
 
 #[derive(Debug, Default)]
 struct Held {
-    events: VecDeque<Event>,
+    events: VecDeque<Arc<Event>>,
     bytes: usize,
     /// The number of the newest event.
     last: u64,
@@ -97,18 +97,24 @@ impl EventRing {
     }
 
     /// Numbers an event and takes it, in place of the oldest ones if there is no room.
-    pub(crate) fn write(&self, mut event: Event) {
+    pub(crate) fn write(&self, event: Event) {
+        // Its memory comes and goes outside of the lock, which the pumps of all shards and all readers want.
+        let (bytes, mut event) = (event.heap_bytes(), Arc::new(event));
+        let mut oldest = None;
         {
             let mut held = self.lock();
             held.last += 1;
-            event.number = held.last;
-            held.bytes += event.heap_bytes();
+            if let Some(event) = Arc::get_mut(&mut event) {
+                event.number = held.last;
+            }
+            held.bytes += bytes;
             held.events.push_back(event);
             while held.events.len() > EVENTS || (held.bytes > BYTES && held.events.len() > 1) {
-                let oldest = held.events.pop_front();
-                held.bytes -= oldest.map_or(0, |oldest| oldest.heap_bytes());
+                oldest = held.events.pop_front();
+                held.bytes -= oldest.as_ref().map_or(0, |oldest| oldest.heap_bytes());
             }
         }
+        drop(oldest);
         self.news.notify_waiters();
     }
 

@@ -8,7 +8,7 @@ use systole_core::core::{
     Blueprint, ClientUse, Core, CoreId, Counts, Directory, Exit, Gauge, Input, ListenerId, Operation, OperationError,
 };
 use systole_core::journal::{ActRecord, PausedRecord};
-use systole_core::vocab::{Name, Partition, ThreadId, Time};
+use systole_core::vocab::{Name, Partition, Sampler, ThreadId, Time};
 use systole_xml::schema::Catalog;
 use tokio::sync::oneshot;
 
@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) endings: Arc<Endings>,
     /// The partition of the next conversation.
     pub(crate) turn: AtomicU8,
+    /// The conversations that are traced, if any are.
+    pub(crate) sampler: Option<Sampler>,
     /// Listeners that an operator has paused, since when: those of the journal with the changes on their way there.
     pub(crate) paused: Mutex<BTreeMap<Name, Time>>,
 }

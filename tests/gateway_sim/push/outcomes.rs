@@ -34,6 +34,36 @@ fn a_message_is_pushed_signed_and_what_comes_back_is_its_reply() {
 }
 
 #[test]
+fn a_push_names_the_caller_that_the_client_named_unless_it_is_malformed() {
+    const CALLER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const OTHER: &str = "00-5bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let long = format!("{CALLER}-{}", "x".repeat(6000));
+    let peer = Peer::start([say("204 No Content", "")]);
+    let (_site, ada) = site(&peer);
+    for (headers, own, expected) in [
+        (&[("traceparent", CALLER)][..], None, Some(CALLER)),
+        (&[], Some(OTHER), Some(OTHER)),
+        (&[("traceparent", CALLER)], Some(OTHER), Some(CALLER)),
+        (&[], None, None),
+        (&[("traceparent", "00-abc-01")], None, None),
+        (&[("traceparent", "00-abc-01")], Some(OTHER), Some(OTHER)),
+        (&[("traceparent", &long)], None, None),
+        (&[("traceparent", CALLER), ("traceparent", CALLER)], None, None),
+    ] {
+        let own = own.map(|own| format!("<traceparent xmlns=\"urn:systole:meta:v1\">{own}</traceparent>"));
+        let (meta, payload) = (own.unwrap_or_default(), "<ask xmlns=\"urn:t\">7</ask>");
+        let envelope = format!(
+            "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta>{meta}</meta>{payload}</message>"
+        );
+        ada.ask("POST", "/v1/messages", headers, &envelope).is(202);
+        let pushed = peer.next();
+        assert_eq!(pushed.header("traceparent"), expected, "{headers:?} {envelope}");
+        assert_eq!(pushed.body.contains("<traceparent"), expected.is_some(), "{}", pushed.body);
+        assert!(expected.is_none_or(|expected| pushed.body.contains(expected)), "{}", pushed.body);
+    }
+}
+
+#[test]
 fn an_empty_answer_is_an_end_without_a_reply() {
     let peer = Peer::start([say("200 OK", ""), say("204 No Content", ""), say("200 OK", " \n")]);
     let (_site, ada) = site(&peer);

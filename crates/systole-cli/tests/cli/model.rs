@@ -305,6 +305,23 @@ fn each_protocol_is_spoken() {
 }
 
 #[test]
+fn a_request_names_the_caller_of_its_conversation() {
+    const CALLER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let server = Server::start([]);
+    let backend =
+        format!("{{ name: main, provider: openai, model: m, url: \"{}/v1\", api_key_file: key }}", server.url);
+    let folder = Folder::new("caller", &backend, "");
+    let meta = format!("<meta><traceparent xmlns='urn:systole:meta:v1'>{CALLER}</traceparent></meta>");
+    let envelope =
+        format!("<message xmlns='https://xml-pipeline.org/ns/envelope/v1'>{meta}<do xmlns='urn:t'>go</do></message>");
+    fs::write(folder.0.join("do.xml"), envelope).unwrap();
+    let (out, err) = folder.run();
+    has(&out, &[">R&amp;D</say>"]);
+    let [Asked { head, .. }] = &server.asked()[..] else { panic!("{err}") };
+    has(&head.to_ascii_lowercase(), &[&format!("\r\ntraceparent: {CALLER}\r\n")]);
+}
+
+#[test]
 fn failures_that_pass_are_tried_again() {
     let steps = [
         Refuse(429, "retry-after: 1\r\n", "slow down".to_owned()),

@@ -1,6 +1,7 @@
 //! Traces by OTLP, as a collector gets them from the program.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -161,6 +162,97 @@ fn the_spans_of_conversations_are_the_trees_of_their_threads() {
         assert_eq!(ids[&run.parent_span_id].name, "execute_tool calculator");
         assert_eq!(text(&run.attributes, "messaging.system").as_deref(), Some("systole"));
     }
+}
+
+/// A client's span, and an organism in which a worker asks a command: both tell the caller that they are given.
+const CALLER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+const TELLING: &str = r#"
+organism: { name: telling }
+clients: [{ name: cli, calls: ['{urn:t}do'] }]
+listeners:
+- name: agent
+  worker: [python3, agent.py]
+  schemas: [t.xsd]
+  env: ['PYTHONPATH=ROOT/sdk/python']
+  accepts: ['{urn:t}do']
+  replies: ['{urn:t}say']
+  calls: ['{urn:t}ask']
+- name: command
+  command: [sh, -c, 'echo "<say xmlns=\"urn:t\">$TRACEPARENT</say>"']
+  accepts: ['{urn:t}ask']
+  replies: ['{urn:t}say']
+durability: process
+journal: the.journal
+"#;
+const TELLING_SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
+  <xs:element name="do" type="xs:string"/><xs:element name="say" type="xs:string"/><xs:element name="ask" type="xs:string"/>
+</xs:schema>"#;
+const TELLING_AGENT: &str = r#"
+from systole_sdk import call, listener, message, run
+
+@listener("{urn:t}do")
+async def do(xml: str):
+    answer = await call("<ask xmlns='urn:t'/>")
+    told = answer.split(">")[1].split("<")[0]
+    return f"<say xmlns='urn:t'>{message().traceparent} {told}</say>"
+
+run()
+"#;
+
+/// Makes a folder with that organism.
+fn telling(name: &str) -> Scratch {
+    let folder = Scratch::new(name);
+    let root = Path::new(EXAMPLES).parent().unwrap().display().to_string();
+    fs::write(folder.join("organism.yaml"), TELLING.replace("ROOT", &root)).unwrap();
+    fs::write(folder.join("t.xsd"), TELLING_SCHEMA).unwrap();
+    fs::write(folder.join("agent.py"), TELLING_AGENT).unwrap();
+    let meta = format!("<meta><traceparent xmlns='urn:systole:meta:v1'>{CALLER}</traceparent></meta>");
+    let envelope =
+        format!("<message xmlns='https://xml-pipeline.org/ns/envelope/v1'>{meta}<do xmlns='urn:t'>x</do></message>");
+    fs::write(folder.join("do.xml"), envelope).unwrap();
+    folder
+}
+
+/// The callers that the worker and the command of that organism tell.
+fn told(folder: &Scratch, variables: &[(&str, &str)]) -> (String, String) {
+    let mut command = folder.systole(&["run", "organism.yaml", "do.xml", "--until-idle", "--again"]);
+    let output = command.envs(variables.iter().copied()).output().unwrap();
+    let (out, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let told = out.split_once("urn:t\">").and_then(|(_, rest)| rest.split_once('<')).map(|(told, _)| told);
+    let (agent, command) = told.and_then(|told| told.split_once(' ')).unwrap_or_else(|| panic!("{out}{said}"));
+    (agent.to_owned(), command.to_owned())
+}
+
+#[test]
+fn a_conversation_is_a_part_of_its_caller_s_trace_and_programs_learn_of_theirs() {
+    let (collector, address) = Collector::start();
+    let endpoint = format!("http://{address}");
+    let folder = telling("callers");
+    let exports = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint)];
+    let (agent, command) = told(&folder, &exports);
+    let spans = collector.spans();
+    let of_caller: Vec<_> =
+        spans.iter().filter(|span| hex(&span.trace_id) == "4bf92f3577b34da6a3ce929d0e0e4736").collect();
+    let named = |name: &str| *of_caller.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("{spans:?}"));
+    assert_eq!(hex(&named("invoke_workflow telling").parent_span_id), "00f067aa0ba902b7");
+    let thread = named("invoke_agent agent");
+    assert_eq!(thread.parent_span_id, named("invoke_workflow telling").span_id);
+    assert_eq!(named("execute_tool command").parent_span_id, thread.span_id);
+    for (told, run) in [(&agent, "process agent"), (&command, "process command")] {
+        assert_eq!(*told, format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{}-01", hex(&named(run).span_id)), "{run}");
+    }
+    // Without traces of the organism they learn of the caller.
+    assert_eq!(told(&folder, &[]), (CALLER.to_owned(), CALLER.to_owned()));
+    // The caller decides what is sampled, unless the sampler is one that asks no caller.
+    let before = collector.spans().len();
+    let own = |sampler| [exports[0], ("OTEL_TRACES_SAMPLER", sampler)];
+    told(&folder, &own("parentbased_always_off"));
+    assert!(collector.spans().len() > before);
+    let after = collector.spans().len();
+    let (agent, _) = told(&folder, &own("always_off"));
+    assert!(agent.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-") && agent.ends_with("-00"), "{agent}");
+    assert_eq!(collector.spans().len(), after);
 }
 
 fn hex(bytes: &[u8]) -> String {

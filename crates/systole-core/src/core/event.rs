@@ -10,7 +10,9 @@ use uuid::Uuid;
 
 use super::usage::Usage;
 use crate::journal::Number;
-use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath, Time};
+use crate::vocab::{
+    Amounts, Budget, Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath, Time, Traceparent, trace_of,
+};
 
 /// Bytes of a text in an event: thousands of events may wait for their subscribers.
 const SHOWN: usize = 4 << 10;
@@ -27,6 +29,8 @@ pub struct Event {
     pub root: ThreadId,
     /// The thread: that of the root for an event of the whole conversation, nil for an event of none.
     pub thread: ThreadId,
+    /// The caller elsewhere that the thread works for, by its place in a trace.
+    pub traceparent: Option<Traceparent>,
     /// The path of the thread; the listener alone where it belongs to no conversation.
     pub path: ThreadPath,
     /// The time of the step that caused the event, on the clock of the organism.
@@ -38,7 +42,19 @@ pub struct Event {
 impl Event {
     /// Makes an event of a thread of a conversation.
     pub fn new((root, thread): (ThreadId, ThreadId), path: ThreadPath, at: Time, kind: EventKind) -> Self {
-        Self { number: 0, root, thread, path, at, kind }
+        Self { number: 0, root, thread, traceparent: None, path, at, kind }
+    }
+
+    /// Adds the caller elsewhere that the thread works for.
+    #[must_use]
+    pub fn traceparent(self, traceparent: Option<Traceparent>) -> Self {
+        Self { traceparent, ..self }
+    }
+
+    /// Returns the id of the trace of its conversation, in hexadecimal digits; none for an event of no conversation.
+    pub fn trace(&self) -> Option<String> {
+        let trace = || format!("{:032x}", u128::from_be_bytes(trace_of(self.root, self.traceparent)));
+        (!self.root.as_uuid().is_nil()).then(trace)
     }
 
     /// Makes an event that belongs to no conversation.
@@ -90,13 +106,16 @@ impl Serialize for Event {
             at: Time,
             root: ThreadId,
             thread: ThreadId,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            trace: Option<String>,
             path: &'a ThreadPath,
             #[serde(flatten)]
             kind: &'a EventKind,
         }
-        let Self { number, root, thread, path, at, kind } = self;
+        let Self { number, root, thread, path, at, kind, .. } = self;
+        let trace = self.trace();
         let (event, number, at, root, thread) = (kind.name(), *number, *at, *root, *thread);
-        Record { event, number, at, root, thread, path, kind }.serialize(serializer)
+        Record { event, number, at, root, thread, trace, path, kind }.serialize(serializer)
     }
 }
 
@@ -239,6 +258,9 @@ pub enum EventKind {
         by: Name,
         /// The message that the listener handles.
         message: MessageId,
+        /// The index of the handler's note that keeps the answer; none for the use that a worker reports.
+        #[serde(skip)]
+        note: Option<u32>,
         /// Name of the backend.
         backend: Arc<str>,
         /// The model, as the provider names it.

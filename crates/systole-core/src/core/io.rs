@@ -19,7 +19,7 @@ use super::read::{LABEL, ReadAnswer, ReadMessage};
 use super::usage::{ModelAnswer, ModelFailure, Usage};
 use crate::journal::{ActRecord, Moment, NoteRecord, Number, Op, Recovered, Step, Torn};
 use crate::protocol::write_fault;
-use crate::vocab::{Amounts, Fault, MessageId, Name, QName, ThreadId, Time};
+use crate::vocab::{Amounts, Fault, MessageId, Name, QName, ThreadId, Time, Traceparent};
 
 /// The address of a core in its organism, never used again. Those of the cores that it starts with count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -661,8 +661,10 @@ pub struct Message {
     pub is_budgeted: bool,
     /// Earlier runs of its handler that ended with their process.
     pub attempts: u8,
-    /// W3C trace context, passed on down the tree.
-    pub traceparent: Option<Arc<str>>,
+    /// The root of its conversation.
+    pub root: ThreadId,
+    /// The caller elsewhere that its thread works for, by its place in a trace: passed on down the tree.
+    pub traceparent: Option<Traceparent>,
     /// The canonical payloads of the thread before this one, oldest first; for contracts with context.
     pub history: Vec<Remembered>,
     /// The place of the message in the context of its thread.

@@ -15,7 +15,7 @@ use super::event::{Event, EventKind};
 use super::io::{Attachment, CoreId, CoreMessage, Output};
 use super::latency::Latency;
 use crate::journal::{Number, Op, Step};
-use crate::vocab::{ThreadId, ThreadPath, Time};
+use crate::vocab::{ThreadId, ThreadPath, Time, Traceparent};
 
 /// Bytes of a principal's steps on their way into the journal from which on its items wait at the entrance.
 ///
@@ -96,10 +96,15 @@ impl Outputs {
 
     /// Adds an event at the root of a conversation, which need not be open; none once the journal can't be written, since the
     /// next start takes the conversation up.
-    pub(super) fn root_event(&mut self, root: ThreadId, at: Time, kind: impl FnOnce() -> EventKind) {
+    pub(super) fn root_event(
+        &mut self,
+        (root, traceparent): (ThreadId, Option<Traceparent>),
+        at: Time,
+        kind: impl FnOnce() -> EventKind,
+    ) {
         if self.events && !self.write_ahead.as_ref().is_some_and(|ahead| ahead.broken) {
             let path = ThreadPath::new(Vec::new());
-            self.emit(Output::Event(Event::new((root, root), path, at, kind())));
+            self.emit(Output::Event(Event::new((root, root), path, at, kind()).traceparent(traceparent)));
         }
     }
 

@@ -7,7 +7,7 @@ use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::faults;
 use super::io::{Emission, may_be_one_of};
 use super::judge::{Judge, ParsedPayload, Refusal, Verdict, is_for_threads, selection};
-use super::read::{LABEL, ReadAnswer, ReadMessage, read_answer, read_message};
+use super::read::{ReadAnswer, ReadMessage, read_answer, read_message};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ns};
 
 /// A message that is answered.
@@ -40,8 +40,7 @@ pub fn precheck(
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<ReadMessage, Fault> {
-    let ReadMessage { mut claims, payload, repaired, .. } = read_message(raw, client, blueprint, validator.catalog())?;
-    claims.traceparent = claims.traceparent.filter(|text| text.len() <= LABEL);
+    let ReadMessage { claims, payload, repaired, .. } = read_message(raw, client, blueprint, validator.catalog())?;
     if is_for_threads(payload.root()) {
         return Err(faults::route(payload.root()));
     }

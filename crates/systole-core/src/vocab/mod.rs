@@ -5,6 +5,7 @@ mod fault;
 mod limits;
 mod partition;
 mod path;
+mod trace;
 
 pub use amounts::Amounts;
 pub use fault::{BrokenRule, Fault, FaultCode};
@@ -12,5 +13,6 @@ pub use limits::Limits;
 pub use partition::{Partition, Partitions};
 pub use path::ThreadPath;
 pub use systole_xml::vocab::*;
+pub use trace::{Sampler, Traceparent, span_id, span_of_run, span_of_thread, trace_of};
 
 systole_xml::vocab::serialize_is_display!(FaultCode, ThreadPath);

@@ -90,6 +90,7 @@ impl Bench {
             deadline: None,
             is_budgeted: false,
             attempts: 0,
+            root: ThreadId::from_uuid(uuid::Uuid::nil()),
             traceparent: None,
             history: Vec::new(),
             place: Default::default(),

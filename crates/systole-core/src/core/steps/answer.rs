@@ -24,7 +24,7 @@ use crate::core::setup::StepContext;
 use crate::core::tree::{About, CountedOff, FanOutKind, Owner, Turn};
 use crate::journal::{EgressRecord, LetterPlace, Number, Op};
 use crate::protocol;
-use crate::vocab::{Fault, MessageId, Name, Partition, ThreadId, ThreadPath};
+use crate::vocab::{Fault, MessageId, Name, Partition, ThreadId, ThreadPath, Traceparent};
 
 /// An answer: a payload or a fault.
 pub(super) enum Reply {
@@ -45,7 +45,7 @@ pub(super) struct Recipient {
     pub client: ClientId,
     pub root: ThreadId,
     pub label: Option<Arc<str>>,
-    pub traceparent: Option<Arc<str>>,
+    pub traceparent: Option<Traceparent>,
     /// The place of the answer in the client's exit, if its entrance reserved one.
     pub place: Option<ExitPlace>,
 }
@@ -111,7 +111,7 @@ impl Core {
                 let place = self.tree.take_place(parent);
                 let extra = self.tree[key].extra.as_ref();
                 let (label, traceparent) =
-                    extra.map_or_else(Default::default, |extra| (extra.label.clone(), extra.traceparent.clone()));
+                    extra.map_or_else(Default::default, |extra| (extra.label.clone(), extra.traceparent));
                 let recipient = Recipient { client, root: self.tree[parent].id, label, traceparent, place };
                 self.send_to_client(recipient, sender, id, reply, entry);
             }
@@ -238,12 +238,12 @@ impl Core {
             id,
             in_reply_to: to.label.as_deref().map(str::to_owned),
             deadline: None,
-            traceparent: to.traceparent.as_deref().map(str::to_owned),
+            traceparent: to.traceparent.map(|traceparent| traceparent.to_string()),
         };
         let envelope = write_envelope(&meta, &payload);
         self.step.books.delivered(entry);
         let code = fault.as_ref().map(|fault| fault.code);
-        self.step.out.root_event(to.root, self.step.clock.now, || EventKind::Left {
+        self.step.out.root_event((to.root, to.traceparent), self.step.clock.now, || EventKind::Left {
             message: id,
             in_reply_to: to.label.clone(),
             payload: payload.root().clone(),
@@ -559,6 +559,6 @@ impl Core {
         out.write(|| Op::LetterGone { letter: number });
         let root = pushed_out.conversation.unwrap_or_else(|| ThreadId::from_uuid(Uuid::nil()));
         let (payload, reason) = (pushed_out.payload.map(|payload| payload.root().clone()), pushed_out.reason.code);
-        out.root_event(root, clock.now, || EventKind::LetterDropped { number, payload, reason });
+        out.root_event((root, None), clock.now, || EventKind::LetterDropped { number, payload, reason });
     }
 }

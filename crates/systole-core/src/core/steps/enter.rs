@@ -51,10 +51,10 @@ use crate::core::judge::{Asker, ParsedPayload, Refusal, Verdict, is_for_threads}
 use crate::core::key::ThreadKey;
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::read::{LABEL, ReadMessage, read_message};
-use crate::core::tree::{Child, Owner, Thread, WaitsFor};
+use crate::core::tree::{Child, Owner, Root, Thread, WaitsFor};
 use crate::journal::BudgetRecord;
 use crate::protocol::MetaRequest;
-use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, Partition, ThreadId, Time, ns};
+use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, Partition, ThreadId, Time, Traceparent, ns};
 
 /// A message of a client that has been read.
 struct Entered {
@@ -65,6 +65,8 @@ struct Entered {
     ids: (MessageId, ThreadId),
     claims: Claims,
     label: Option<Arc<str>>,
+    /// The caller's place in a trace.
+    traceparent: Option<Traceparent>,
     payload: Result<Canonical, Fault>,
     /// The bytes before their repair, for operators.
     repaired: Option<Arc<str>>,
@@ -83,7 +85,7 @@ pub(super) struct Call {
     pub ids: (MessageId, ThreadId),
     pub from: Sender,
     pub label: Option<Arc<str>>,
-    pub traceparent: Option<Arc<str>>,
+    pub traceparent: Option<Traceparent>,
     pub deadline: Time,
     /// The budget that the message gives its thread.
     pub budget: Option<Box<Budget>>,
@@ -136,8 +138,12 @@ impl Core {
             Err(fault) => (Claims::default(), Err(fault), None, None),
         };
         let label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
+        // A message without a caller elsewhere belongs to that of its conversation.
+        let of_conversation = || self.tree.traceparent(*self.tree.roots.get(&root)?);
+        let traceparent = claims.traceparent.as_deref().and_then(Traceparent::parse).or_else(of_conversation);
         let permit = Some(permit);
-        let entered = Entered { client, root, remote, ids, claims, label, payload, repaired, permit, place };
+        let entered =
+            Entered { client, root, remote, ids, claims, label, traceparent, payload, repaired, permit, place };
         self.entry_events(&entered);
         let verdict = self.judge_entered(&entered, proof);
         self.let_in(entered, verdict, entry);
@@ -182,17 +188,15 @@ impl Core {
         let Ok(payload) = &entered.payload else { return };
         let client = &self.setup.blueprint[entered.client].name;
         let claimed = || Some(&*entered.claims.from).filter(|&from| !from.is_empty() && from != client.as_str());
-        self.step.out.root_event(entered.root, self.step.clock.now, || EventKind::Injected {
+        self.step.out.root_event((entered.root, entered.traceparent), self.step.clock.now, || EventKind::Injected {
             message: entered.ids.0,
             from: client.clone(),
             claimed: claimed().map(str::to_owned),
         });
         if !payload.repairs().is_empty() {
             let (repairs, text) = (|| payload.repairs().to_vec(), || entered.repaired.clone().unwrap_or_default());
-            self.step.out.root_event(entered.root, self.step.clock.now, || EventKind::Repaired {
-                by: client.clone(),
-                repairs: repairs(),
-                text: text(),
+            self.step.out.root_event((entered.root, entered.traceparent), self.step.clock.now, || {
+                EventKind::Repaired { by: client.clone(), repairs: repairs(), text: text() }
             });
         }
     }
@@ -252,7 +256,7 @@ impl Core {
         entry: Entry,
     ) {
         let about = entered.ids.0;
-        let parent = match self.client_root(entered.root, entered.client) {
+        let parent = match self.client_root(entered.root, entered.client, entered.traceparent) {
             Ok(parent) => parent,
             Err(fault) => return self.refuse_entry(&mut entered, about, fault, None, None, entry),
         };
@@ -268,7 +272,7 @@ impl Core {
                 ids,
                 from: Sender::Client(entered.client),
                 label: entered.label.clone(),
-                traceparent: entered.traceparent(),
+                traceparent: entered.traceparent,
                 deadline: entered.claims.deadline.unwrap_or(Time::MAX),
                 budget: entered.claims.budget.clone(),
                 spawned: false,
@@ -294,14 +298,20 @@ impl Core {
     }
 
     /// The root of a client's conversation, opened if it isn't there.
-    fn client_root(&mut self, root: ThreadId, client: ClientId) -> Result<ThreadKey, Fault> {
+    fn client_root(
+        &mut self,
+        root: ThreadId,
+        client: ClientId,
+        traceparent: Option<Traceparent>,
+    ) -> Result<ThreadKey, Fault> {
         if let Some(key) = self.tree.roots.get(&root).copied() {
             return Ok(key);
         }
         self.room_in_organism()?;
         let budget = self.root_budget(Owner::Client(client));
         let deadline = self.end_of(budget.as_deref());
-        let key = self.tree.open_root(root, Owner::Client(client), false, deadline, &mut self.step);
+        let opening = Root { id: root, owner: Owner::Client(client), traceparent, boot: false, deadline };
+        let key = self.tree.open_root(opening, &mut self.step);
         self.open_account(key, budget);
         Ok(key)
     }
@@ -397,14 +407,14 @@ impl Core {
     ) {
         self.step.books.faulted(entry);
         let answer = self.step.books.made();
-        self.step
-            .out
-            .root_event(entered.root, self.step.clock.now, || EventKind::Faulted { fault: fault.clone(), misroute });
+        self.step.out.root_event((entered.root, entered.traceparent), self.step.clock.now, || EventKind::Faulted {
+            fault: fault.clone(),
+            misroute,
+        });
         if fault.code == FaultCode::Route {
             let qname = payload.as_ref().map(|payload| payload.root().clone());
-            self.step.out.root_event(entered.root, self.step.clock.now, || EventKind::DeadLetter {
-                payload: qname,
-                reason: fault.code,
+            self.step.out.root_event((entered.root, entered.traceparent), self.step.clock.now, || {
+                EventKind::DeadLetter { payload: qname, reason: fault.code }
             });
             let dead = self.step.books.made();
             let from = self.setup.blueprint[entered.client].name.clone();
@@ -578,18 +588,18 @@ impl Core {
 impl Entered {
     /// The recipient of an answer, with the place of the message's answer if that isn't taken.
     fn recipient(&mut self) -> Recipient {
-        let (label, traceparent) = (self.label.clone(), self.traceparent());
-        Recipient { client: self.client, root: self.root, label, traceparent, place: self.place.take() }
+        Recipient {
+            client: self.client,
+            root: self.root,
+            label: self.label.clone(),
+            traceparent: self.traceparent,
+            place: self.place.take(),
+        }
     }
 
     /// The listener that it names. A text that is no name is routed like any other unknown one.
     fn to(&self) -> Option<Name> {
         self.claims.to.as_deref().map(|to| Name::parse(to).unwrap_or_else(|_| Name::root()))
-    }
-
-    /// A longer one is none (W3C Trace Context, section 3.2.2), and would be kept with the thread.
-    fn traceparent(&self) -> Option<Arc<str>> {
-        self.claims.traceparent.as_deref().filter(|text| text.len() <= LABEL).map(Arc::from)
     }
 }
 

@@ -38,14 +38,14 @@ use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::Outcomes;
 use crate::core::queued::{Attempts, Content, Queued, ReplyTo, Sender};
 use crate::core::records::{join_of, stored};
-use crate::core::tree::{Child, FanOut, FanOutKind, Owner, Thread, WaitsFor};
+use crate::core::tree::{Child, FanOut, FanOutKind, Owner, Root, Thread, WaitsFor};
 use crate::journal::{
     AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterPlace, LetterRecord,
     Link, MailState, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, PausedRecord, Recovered,
     RememberedRecord, SettledRecord, ThreadRecord,
 };
 use crate::protocol::{Boot, refused_qname};
-use crate::vocab::{Fault, MessageId, Name, Partition, ThreadId, Time};
+use crate::vocab::{Fault, MessageId, Name, Partition, ThreadId, Time, Traceparent};
 use crate::{journal, protocol};
 
 /// The recovered records, and their keys in the tree.
@@ -70,7 +70,8 @@ impl Core {
         if listeners.is_empty() {
             return;
         }
-        let parent = self.tree.open_root(root, Owner::None, true, Time::MAX, &mut self.step);
+        let opening = Root { id: root, owner: Owner::None, traceparent: None, boot: true, deadline: Time::MAX };
+        let parent = self.tree.open_root(opening, &mut self.step);
         for (index, listener) in (1..).zip(listeners) {
             let entry = self.step.books.made();
             let ids = self.setup.key.derive_entry(root, index);
@@ -271,9 +272,10 @@ impl Core {
             let root = thread.extra.get_or_insert_default().root.get_or_insert_default();
             (root.left, root.boot) = (record.left, record.owner == journal::Owner::Boot);
         }
-        if timer.is_some() || record.spawned || record.label.is_some() || record.traceparent.is_some() {
+        let traceparent = record.traceparent.as_deref().and_then(Traceparent::parse);
+        if timer.is_some() || record.spawned || record.label.is_some() || traceparent.is_some() {
             let extra = thread.extra.get_or_insert_default();
-            (extra.timer, extra.label, extra.traceparent) = (timer, record.label, record.traceparent);
+            (extra.timer, extra.label, extra.traceparent) = (timer, record.label, traceparent);
             extra.spawned = record.spawned.then(Default::default);
         }
         recovery.threads.insert(number, key);
@@ -581,7 +583,9 @@ impl Core {
             Sender::Client(client) => Owner::Client(client),
             Sender::Listener(_) | Sender::System | Sender::Core => Owner::None,
         });
-        let parent = self.tree.open_root(root, Owner::None, false, self.end_of(budget.as_deref()), &mut self.step);
+        let deadline = self.end_of(budget.as_deref());
+        let opening = Root { id: root, owner: Owner::None, traceparent: None, boot: false, deadline };
+        let parent = self.tree.open_root(opening, &mut self.step);
         self.open_account(parent, budget);
         let (mut permit, mut entry) = (Some(permit), Some(entry));
         for target in std::iter::once(first).chain(others) {
@@ -611,7 +615,7 @@ impl Core {
     pub(super) fn dead_again(&mut self, letter: Redriven, reason: Fault, entry: Entry) {
         let Redriven { from, to, payload, conversation, root, .. } = letter;
         let (qname, code) = (payload.root(), reason.code);
-        self.step.out.root_event(root, self.step.clock.now, || EventKind::DeadLetter {
+        self.step.out.root_event((root, None), self.step.clock.now, || EventKind::DeadLetter {
             payload: Some(qname.clone()),
             reason: code,
         });

@@ -133,7 +133,7 @@ impl Core {
             Input::Read { number, at_once: false } => self.step.out.write_later(Op::Read { egress: number }),
             Input::Noted { invocation, index, name, value, answer } => {
                 self.noted(invocation, index, (name, value));
-                answer.into_iter().for_each(|answer| self.charge_answer(invocation, *answer));
+                answer.into_iter().for_each(|answer| self.charge_answer(invocation, *answer, Some(index)));
             }
             Input::Condensed { invocation, until, summary } => {
                 if let Some(thread) = self.invocations.thread(invocation) {
@@ -146,7 +146,7 @@ impl Core {
             Input::Progressed { invocation, text } => {
                 self.report(invocation, |by| EventKind::Progress { by, text: shown(text.as_bytes()) })
             }
-            Input::Used { invocation, answer } => self.charge_answer(invocation, *answer),
+            Input::Used { invocation, answer } => self.charge_answer(invocation, *answer, None),
             Input::Grown { invocation, text } => self.report(invocation, |by| EventKind::ModelWrites { by, text }),
             Input::Charged { invocation, usage } => self.charge_usage(invocation, usage),
             Input::Unanswered { invocation, attempt } => self.model_failed(invocation, *attempt),
@@ -258,7 +258,8 @@ impl Core {
         let thread = &self.tree[key];
         let (root, path) = (self.tree[thread.root].id, self.tree.path(key));
         let parent = thread.parent.map(|parent| self.tree[parent].id);
-        OpenThread { root, id: thread.id, path, parent, queued: queued(thread), state: self.state_of(thread) }
+        let (traceparent, queued) = (thread.traceparent(), queued(thread));
+        OpenThread { root, id: thread.id, path, parent, traceparent, queued, state: self.state_of(thread) }
     }
 
     fn state_of(&self, thread: &Thread) -> ThreadState {

@@ -399,7 +399,7 @@ impl Core {
             ids,
             from: Sender::Listener(emitter.listener),
             label: None,
-            traceparent: self.tree[emitter.thread].extra.as_ref().and_then(|extra| extra.traceparent.clone()),
+            traceparent: self.tree.traceparent(emitter.thread),
             deadline: Time::MAX,
             budget: None,
             spawned: false,

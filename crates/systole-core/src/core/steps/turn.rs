@@ -380,7 +380,8 @@ impl Core {
             join,
             deadline: Some(thread.deadline).filter(|&deadline| deadline != Time::MAX),
             is_budgeted,
-            traceparent: thread.extra.as_ref().and_then(|extra| extra.traceparent.clone()),
+            root: self.tree[thread.root].id,
+            traceparent: thread.traceparent(),
             history,
             place,
             number: 0,
@@ -679,8 +680,9 @@ impl Core {
         self.report(id, |by| EventKind::ModelFailed { by, message, backend, attempt, error, usage, took });
     }
 
-    /// Charges an answer that a handler got from a model, and tells operators of it.
-    pub(super) fn charge_answer(&mut self, id: InvocationId, answer: ModelAnswer) {
+    /// Charges an answer that a handler got from a model, and tells operators of it. `note`: the index of the note that keeps
+    /// it.
+    pub(super) fn charge_answer(&mut self, id: InvocationId, answer: ModelAnswer, note: Option<u32>) {
         self.charge_usage(id, answer.usage);
         let Some(invocation) = self.invocations.all.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
@@ -688,7 +690,7 @@ impl Core {
         let ModelAnswer { backend, model, usage, took, text, fault } = answer;
         let output = || shown(text.as_bytes());
         let answered =
-            || EventKind::ModelAnswered { by: by.clone(), message, backend, model, usage, took, text: output() };
+            || EventKind::ModelAnswered { by: by.clone(), message, note, backend, model, usage, took, text: output() };
         self.tree.event(thread, &mut self.step, answered);
         if let Some(fault) = fault {
             self.tree.event(thread, &mut self.step, || EventKind::Refused { by, output: output(), fault });

@@ -36,7 +36,7 @@ use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::setup::{Setup, StepContext};
 use crate::journal;
 use crate::journal::{BodyRecord, CallRecord, FanRecord, MessageRecord, MessageState, Number, Op, ThreadRecord};
-use crate::vocab::{MessageId, Name, ThreadId, ThreadPath, Time};
+use crate::vocab::{MessageId, Name, ThreadId, ThreadPath, Time, Traceparent};
 
 pub(super) use fan_out::{CountedOff, Decided, FanOut, FanOutKind};
 pub(super) use history::About;
@@ -145,7 +145,7 @@ pub(in crate::core) struct ChildCount {
 pub(in crate::core) struct Extra {
     /// The label that the client gave the message which opened this child of a root.
     pub label: Option<Arc<str>>,
-    pub traceparent: Option<Arc<str>>,
+    pub traceparent: Option<Traceparent>,
     /// The timer of a deadline of its own, or of an idle root.
     pub timer: Option<TimerId>,
     pub continues: Vec<TimerId>,
@@ -194,6 +194,18 @@ pub(in crate::core) enum WaitsFor {
     Call(ReplyTo),
 }
 
+/// A root that is about to open.
+pub(in crate::core) struct Root {
+    pub id: ThreadId,
+    pub owner: Owner,
+    /// The caller of its first message.
+    pub traceparent: Option<Traceparent>,
+    /// True for that of `<boot>`.
+    pub boot: bool,
+    /// A deadline for each of its children.
+    pub deadline: Time,
+}
+
 /// A child that is about to open.
 pub(in crate::core) struct Child {
     pub listener: ListenerId,
@@ -202,7 +214,7 @@ pub(in crate::core) struct Child {
     /// The destination of its answer.
     pub reply_to: ReplyTo,
     pub label: Option<Arc<str>>,
-    pub traceparent: Option<Arc<str>>,
+    pub traceparent: Option<Traceparent>,
     /// A deadline of its own; `Time::MAX` for none.
     pub deadline: Time,
     pub spawned: bool,
@@ -235,6 +247,8 @@ pub struct OpenThread {
     pub path: ThreadPath,
     /// The thread above it; none for a root.
     pub parent: Option<ThreadId>,
+    /// The caller elsewhere that it works for, by its place in a trace.
+    pub traceparent: Option<Traceparent>,
     /// Messages in its mailbox.
     pub queued: usize,
     /// State of its work.
@@ -369,7 +383,7 @@ impl Tree {
             let at = step.clock.now;
             step.out.event(|| {
                 let root = self.threads.get(thread.root).unwrap_or(thread).id;
-                Event::new((root, thread.id), self.path(key), at, kind())
+                Event::new((root, thread.id), self.path(key), at, kind()).traceparent(thread.traceparent())
             });
         }
     }
@@ -377,6 +391,11 @@ impl Tree {
     /// Returns whether a thread stands right below a root without an owner: that of `<boot>`, or of a redriven letter.
     pub(in crate::core) fn has_no_caller(&self, key: ThreadKey) -> bool {
         self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::None)
+    }
+
+    /// Returns the caller elsewhere that a thread works for.
+    pub(in crate::core) fn traceparent(&self, key: ThreadKey) -> Option<Traceparent> {
+        self.threads.get(key)?.traceparent()
     }
 
     /// Lets a thread be settled at the end of the step: it may have nothing left to do.
@@ -389,20 +408,16 @@ impl Tree {
 
 /// Threads open.
 impl Tree {
-    /// Opens a root, that of `<boot>` or another one. Its deadline holds for each of its children.
-    pub(in crate::core) fn open_root(
-        &mut self,
-        id: ThreadId,
-        owner: Owner,
-        boot: bool,
-        deadline: Time,
-        step: &mut StepContext,
-    ) -> ThreadKey {
+    /// Opens a root, that of `<boot>` or another one.
+    pub(in crate::core) fn open_root(&mut self, root: Root, step: &mut StepContext) -> ThreadKey {
+        let Root { id, owner, traceparent, boot, deadline } = root;
         let (opened_by, _) = self.setup.key.derive_entry(id, 0);
         let key = self.link_thread(None, owner, None, (opened_by, id), 1, step);
         let thread = &mut self.threads[key];
         thread.deadline = deadline;
-        thread.extra.get_or_insert_default().root.get_or_insert_default().boot = boot;
+        let extra = thread.extra.get_or_insert_default();
+        extra.root.get_or_insert_default().boot = boot;
+        extra.traceparent = traceparent;
         self.event(key, step, || EventKind::Opened { parent: None });
         self.write_open(key, step);
         key
@@ -828,7 +843,7 @@ impl Tree {
             spawned: thread.is_spawned(),
             left: root.is_some_and(|root| root.left),
             label: thread.extra.as_ref().and_then(|extra| extra.label.clone()),
-            traceparent: thread.extra.as_ref().and_then(|extra| extra.traceparent.clone()),
+            traceparent: thread.traceparent().map(|traceparent| traceparent.to_string().into()),
         }
     }
 
@@ -849,6 +864,11 @@ impl Thread {
     /// The state of a root beyond that of other threads.
     pub(in crate::core) fn root_state(&self) -> Option<&RootState> {
         self.extra.as_ref()?.root.as_ref()
+    }
+
+    /// The caller elsewhere that it works for.
+    pub(in crate::core) fn traceparent(&self) -> Option<Traceparent> {
+        self.extra.as_ref()?.traceparent
     }
 
     /// Forgets its rounds: its request is answered, or it goes on by itself.
