@@ -24,7 +24,7 @@ use systole_xml::ladder::Raw;
 use crate::process::ending::Ends;
 use crate::process::environment::variables;
 use crate::process::run::{self, CommandError, Invocation, Wait};
-use crate::process::{About, CommandSpec};
+use crate::process::{About, CommandSpec, Subject};
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
 use history::History;
 
@@ -114,19 +114,20 @@ impl CommandListener {
                 let inherited = history.map(History::into_file);
                 let ends = Some(&self.occupied.ends);
                 let invocation = Invocation { spec: &self.spec, environment, input, inherited, max_output, ends };
-                run::run(&self.name, invocation, wait, &mut said).await
+                run::run((&self.name, Some(about.subject())), invocation, wait, &mut said).await
             }
             Err(error) => Err(error),
         };
         match output {
             Ok(output) => Ok(HandlerOutcome::Wrote(Raw::new(output))),
-            Err(error) => Err((self.failure(&error), said)),
+            Err(error) => Err((self.failure(&error, Subject::of(message)), said)),
         }
     }
 
     /// Logs the error, and makes the failure that the caller may see.
-    fn failure(&self, error: &CommandError) -> Failure {
-        tracing::warn!(listener = %self.name, program = %self.spec.program.display(), error = error.detail(), "a command failed");
+    fn failure(&self, error: &CommandError, subject: Subject) -> Failure {
+        let (Subject { thread, id, .. }, trace) = (subject, subject.trace());
+        tracing::warn!(listener = %self.name, %thread, message_id = %id, trace, program = %self.spec.program.display(), error = error.detail(), "a command failed");
         let fault = match error {
             CommandError::Start(_) => {
                 let fault = Fault::new(FaultCode::ListenerFailed, error.to_string());

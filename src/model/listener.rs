@@ -25,6 +25,7 @@ use super::prompt::ModelPrompt;
 use super::router::{Answered, Asking, Llm, NoAnswer, Unanswered};
 use super::summary::{Piece, summary_in};
 use super::{Completion, Finish, Growth, Provider};
+use crate::process::Subject;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
 use crate::settings::ModelSettings;
 
@@ -139,14 +140,16 @@ impl ModelListener {
         let mark = chat.mark(thread.secret_of(chat.opening())?);
         let prompt = ModelPrompt { traceparent: message.traceparent, ..piece.prompt(own, &chat, &mark, settings) };
         let key = prompt.key();
-        let asking = self.summarize(prompt, piece.messages(), until, context);
+        let asking = self.summarize(prompt, piece.messages(), until, (message, context));
         let summary = match thread.record_answer::<Exchange, _>(SUMMARY_NOTE, &key, asking).await {
             Ok(exchange) => summary_in(&exchange.completion(), settings),
             Err(failure) => Err(failure.fault.map_or(failure.message, |fault| fault.message)),
         };
         let entry = summary.map(|text| piece.entry(&text));
+        let subject = Subject::of(message);
         if let Err(why) = &entry {
-            tracing::warn!(listener = %own, "messages of a conversation are left out without a summary: {why}");
+            let (Subject { thread, id, .. }, trace) = (subject, subject.trace());
+            tracing::warn!(listener = %own, %thread, message_id = %id, trace, "messages of a conversation are left out without a summary: {why}");
         }
         thread.condense(piece.until(), entry.clone());
         Ok(Some(piece.condensed(entry.ok())))
@@ -158,7 +161,7 @@ impl ModelListener {
         prompt: ModelPrompt,
         messages: usize,
         until: Time,
-        context: &RunContext,
+        (message, context): (&Message, &RunContext),
     ) -> Result<(Exchange, ModelAnswer), Failure> {
         let clock = context.thread().clock()?.steady();
         let now = clock.now();
@@ -168,6 +171,7 @@ impl ModelListener {
             providers: &self.providers,
             prompt: &prompt,
             only: own.or(self.settings.backend.as_ref()),
+            subject: Subject::of(message),
             allowance: Allowance::of_whole(context.thread()),
             until,
             growth: Growth::of(context.thread(), &clock),
@@ -200,6 +204,7 @@ impl ModelListener {
             providers: &self.providers,
             prompt: &prompt,
             only: self.settings.backend.as_ref(),
+            subject: Subject::of(message),
             allowance: Allowance::of(context.thread(), mark),
             until,
             growth: Growth::of(context.thread(), &clock),

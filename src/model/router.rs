@@ -19,6 +19,7 @@ use super::growth::Pulse;
 use super::http::{Http, Keys};
 use super::{Again, Billed, Completion, Growth, LlmError, ModelPrompt, Provider, Setback};
 use crate::outbound::retry::{Policy, Tried};
+use crate::process::Subject;
 use crate::runtime::LocalBoxFuture;
 use crate::settings::{Backend, LlmSettings, ProviderSettings, Rule, Script, Strategy};
 use systole_store::clock::Clock;
@@ -62,6 +63,8 @@ pub(super) struct Asking<'a> {
     pub(super) prompt: &'a ModelPrompt,
     /// The name of the backend to ask, if not any.
     pub(super) only: Option<&'a Name>,
+    /// The message, for the log.
+    pub(super) subject: Subject,
     pub(super) allowance: Allowance<'a>,
     /// The end of the time of the handler.
     pub(super) until: Time,
@@ -194,7 +197,7 @@ impl Llm {
     /// # Cancel safety
     /// Dropping the future ends the request in flight; what was reserved for it counts as used.
     pub(super) async fn ask(&self, asking: Asking<'_>) -> Result<Answered, NoAnswer> {
-        let Asking { providers, prompt, only, allowance, until, growth, clock } = asking;
+        let Asking { providers, prompt, only, subject, allowance, until, growth, clock } = asking;
         let Inner { strategy, policy, slots, turn } = &*self.0;
         let since = clock.now();
         let wanted = slots.iter().enumerate().filter(|(_, slot)| only.is_none_or(|only| slot.backend.name == *only));
@@ -272,7 +275,8 @@ impl Llm {
                     allowance.charge(used);
                     lease.settle(used);
                     let attempts = candidate.tried.attempts;
-                    tracing::warn!(listener = %prompt.listener, backend = %slot.backend.name, attempts, error = setback.detail, charged = %used, "a model did not answer");
+                    let (Subject { thread, id, .. }, trace) = (subject, subject.trace());
+                    tracing::warn!(listener = %prompt.listener, %thread, message_id = %id, trace, backend = %slot.backend.name, attempts, error = setback.detail, charged = %used, "a model did not answer");
                     growth.fail(ModelFailure {
                         backend: slot.backend.name.as_str().into(),
                         attempt: attempts,
@@ -571,7 +575,7 @@ mod tests {
                             ModelPrompt { listener, system: String::new(), turns, temperature: None, max_tokens: 100, is_summary: false, traceparent: None };
                         let (allowance, growth) = (Allowance::unbounded(), Growth::hidden());
                         let (prompt, providers) = (&prompt, &*providers);
-                        let asking = Asking { providers, prompt, only: None, allowance, until: Time::MAX, growth, clock };
+                        let asking = Asking { providers, prompt, only: None, subject: Subject::none(), allowance, until: Time::MAX, growth, clock };
                         llm.ask(asking).await.is_ok()
                     })
                 }).collect();

@@ -33,7 +33,7 @@ use run::{CommandError, Invocation, Wait};
 use systole_core::core::{JoinPosition, Message};
 #[cfg(feature = "gateway")]
 use systole_core::vocab::Name;
-use systole_core::vocab::{MessageId, ThreadId, Time, Traceparent};
+use systole_core::vocab::{MessageId, ThreadId, Time, Traceparent, trace_of};
 
 pub use conceal::conceal;
 #[doc(hidden)]
@@ -93,6 +93,35 @@ pub(crate) struct About {
     pub(crate) join: Option<JoinPosition>,
     pub(crate) deadline: Option<Time>,
     pub(crate) traceparent: Option<Traceparent>,
+    /// The root of its conversation, if that is known.
+    pub(crate) root: Option<ThreadId>,
+}
+
+/// The message that a line of the log is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Subject {
+    pub(crate) thread: ThreadId,
+    pub(crate) id: MessageId,
+    trace: Option<[u8; 16]>,
+}
+
+impl Subject {
+    pub(crate) fn of(message: &Message) -> Self {
+        let trace = Some(trace_of(message.root, message.traceparent));
+        Self { thread: message.thread, id: message.id, trace }
+    }
+
+    /// A message of no organism, for tests.
+    #[cfg(all(test, feature = "gateway"))]
+    pub(crate) fn none() -> Self {
+        let nil = uuid::Uuid::nil();
+        Self { thread: ThreadId::from_uuid(nil), id: MessageId::from_uuid(nil), trace: None }
+    }
+
+    /// The id of the trace of its conversation, if that is known.
+    pub(crate) fn trace(&self) -> Option<String> {
+        self.trace.map(|trace| format!("{:032x}", u128::from_be_bytes(trace)))
+    }
 }
 
 impl About {
@@ -106,7 +135,14 @@ impl About {
             join: message.join,
             deadline: message.deadline,
             traceparent: message.traceparent,
+            root: Some(message.root),
         }
+    }
+
+    pub(crate) fn subject(&self) -> Subject {
+        let of_caller = self.traceparent.map(|caller| caller.trace());
+        let trace = of_caller.or_else(|| self.root.map(|root| trace_of(root, None)));
+        Subject { thread: self.thread, id: self.id, trace }
     }
 }
 
@@ -116,7 +152,10 @@ pub(crate) async fn announce(name: &Name, spec: &CommandSpec, about: &About, inp
     const OUTPUT: usize = 1 << 20;
     let environment = variables(&spec.env, about, None);
     let invocation = Invocation { spec, environment, input, inherited: None, max_output: OUTPUT, ends: None };
-    run::run(name, invocation, Wait::ENDLESS, &mut String::new()).await.map(drop).map_err(|error| error.to_string())
+    run::run((name, Some(about.subject())), invocation, Wait::ENDLESS, &mut String::new())
+        .await
+        .map(drop)
+        .map_err(|error| error.to_string())
 }
 
 /// A program that gave no output.
@@ -144,7 +183,7 @@ pub(crate) async fn call(
     let mut said = String::new();
     let environment = variables(&spec.env, about, None);
     let invocation = Invocation { spec, environment, input, inherited: None, max_output, ends: None };
-    let output = run::run(name, invocation, Wait::ENDLESS, &mut said).await;
+    let output = run::run((name, Some(about.subject())), invocation, Wait::ENDLESS, &mut said).await;
     output.map_err(|error| Failed { error, said })
 }
 

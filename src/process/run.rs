@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 use super::ending::{self, Ends};
 use super::guard::{self, Group};
 use super::memory::sealed;
-use super::{CommandSpec, streams};
+use super::{CommandSpec, Subject, streams};
 use systole_store::clock::instant;
 
 /// A run of a program.
@@ -66,9 +66,10 @@ pub(crate) const LINGER: Duration = Duration::from_secs(1);
 /// Pause between attempts to start a process while the system has no room for one.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Runs a process to its end and returns its output; `said` gets the end of its standard error.
+/// Runs a process to its end and returns its output; `said` gets the end of its standard error, whose lines are logged with the
+/// name and the message.
 pub(crate) async fn run(
-    name: &Name,
+    (name, subject): (&Name, Option<Subject>),
     invocation: Invocation<'_>,
     wait: Wait<impl Fn(bool)>,
     said: &mut String,
@@ -80,7 +81,10 @@ pub(crate) async fn run(
     let mut output = Vec::new();
     let status = {
         let mut streams = pin!(async {
-            tokio::try_join!(streams::collect(stdout, &mut output, max_output), streams::log_lines(stderr, name, said),)
+            tokio::try_join!(
+                streams::collect(stdout, &mut output, max_output),
+                streams::log_lines(stderr, (name, subject), said),
+            )
         });
         tokio::select! {
             done = &mut streams => {
@@ -277,7 +281,7 @@ mod tests {
         let spec = shell(script);
         let name = Name::parse("test").unwrap();
         run(
-            &name,
+            (&name, None),
             Invocation { spec: &spec, environment, input: input.into(), inherited: None, max_output, ends: None },
             Wait::ENDLESS,
             &mut String::new(),
@@ -372,7 +376,7 @@ mod tests {
             max_output: MAX,
             ends: None,
         };
-        let error = run(&name, invocation, Wait::ENDLESS, &mut String::new()).await.unwrap_err();
+        let error = run((&name, None), invocation, Wait::ENDLESS, &mut String::new()).await.unwrap_err();
         assert_eq!(error.to_string(), "the listener can't be started");
         assert!(error.detail().contains("No such file"), "{}", error.detail());
         assert!(!error.is_temporary());

@@ -5,8 +5,8 @@ use std::io;
 use systole_core::vocab::Name;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-use super::STDERR_TARGET;
 use super::run::CommandError;
+use super::{STDERR_TARGET, Subject};
 use crate::terminal::Escaped;
 
 /// The longest line of standard error that is logged whole, in bytes.
@@ -32,7 +32,7 @@ pub(super) async fn collect(
 /// the process is never blocked.
 pub(super) async fn log_lines(
     stderr: Option<impl AsyncRead + Unpin>,
-    name: &Name,
+    (name, subject): (&Name, Option<Subject>),
     said: &mut String,
 ) -> Result<(), CommandError> {
     let Some(stderr) = stderr else { return Ok(()) };
@@ -45,13 +45,25 @@ pub(super) async fn log_lines(
         let text = String::from_utf8_lossy(&line);
         keep_end(said, &text);
         if lines <= LINES {
-            tracing::info!(target: STDERR_TARGET, listener = %name, "{}", Escaped::line(text.trim_end()));
+            log_line(name, subject.as_ref(), &text);
         }
     }
     if lines > LINES {
         tracing::warn!(target: STDERR_TARGET, listener = %name, dropped = lines - LINES, "too many lines on standard error");
     }
     Ok(())
+}
+
+/// Logs a line that a program wrote, with the message that it is about.
+pub(crate) fn log_line(name: &Name, subject: Option<&Subject>, text: &str) {
+    let line = Escaped::line(text.trim_end());
+    match subject {
+        Some(subject) => {
+            let (Subject { thread, id, .. }, trace) = (subject, subject.trace());
+            tracing::info!(target: STDERR_TARGET, listener = %name, %thread, message_id = %id, trace, "{line}");
+        }
+        None => tracing::info!(target: STDERR_TARGET, listener = %name, "{line}"),
+    }
 }
 
 /// Adds a line, and keeps the last [`SAID`] bytes of all lines.

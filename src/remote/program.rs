@@ -49,6 +49,7 @@ impl ProgramHandler {
             join: None,
             deadline: message.deadline,
             traceparent: message.traceparent,
+            root: None,
         };
         let process = call(&self.name, &self.spec, &about, Bytes::from(message.payload), OUTPUT);
         let ended = match self.timeout {

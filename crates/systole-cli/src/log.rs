@@ -126,17 +126,26 @@ struct Fields {
 
 impl Fields {
     fn listener(&self) -> Option<&str> {
-        self.others.iter().find(|(name, _)| *name == "listener").map(|(_, value)| value.as_str())
+        self.of("listener")
     }
 
-    /// Formats `listener| line` for a line of a command, else `level message field=value`.
+    fn of(&self, field: &str) -> Option<&str> {
+        self.others.iter().find(|(name, _)| *name == field).map(|(_, value)| value.as_str())
+    }
+
+    /// Formats `listener| line` for a line of a program, with the end of the id of its thread, if it is about one, else `level
+    /// message field=value`.
     fn text(&self, level: Level, target: &str) -> String {
         let message = &self.message;
         if target == STDERR_TARGET && level == Level::INFO {
-            return format!("{}| {message}", self.listener().unwrap_or_default());
+            let thread = self.of("thread").and_then(|thread| thread.get(thread.len().saturating_sub(8)..));
+            let thread = thread.map_or_else(String::new, |thread| format!(" {thread}"));
+            return format!("{}{thread}| {message}", self.listener().unwrap_or_default());
         }
         let mut text = format!("{} {message}", level.as_str().to_ascii_lowercase());
-        for (name, value) in &self.others {
+        // A person finds both by the thread.
+        let others = self.others.iter().filter(|(name, _)| !matches!(*name, "message_id" | "trace"));
+        for (name, value) in others {
             let _ = write!(text, " {name}={value}");
         }
         text
@@ -165,6 +174,12 @@ mod tests {
     fn what_commands_write_names_them() {
         let fields = Fields { message: "a".into(), others: vec![("listener", "calc".into()), ("n", "1".into())] };
         assert_eq!(fields.text(Level::INFO, STDERR_TARGET), "calc| a");
+        let thread = ("thread", "67e55044-10b1-426f-9247-bb680e5fe0c8".into());
+        let about = Fields { message: "a".into(), others: vec![("listener", "calc".into()), thread] };
+        assert_eq!(about.text(Level::INFO, STDERR_TARGET), "calc 0e5fe0c8| a");
+        let others = vec![("thread", "t".into()), ("message_id", "m".into()), ("trace", "r".into())];
+        let failed = Fields { message: "a".into(), others };
+        assert_eq!(failed.text(Level::WARN, "systole"), "warn a thread=t");
         assert_eq!(fields.text(Level::WARN, "systole"), "warn a listener=calc n=1");
     }
 }

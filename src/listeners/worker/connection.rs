@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 use super::exchange::{Exchange, LineEffect, LineKind};
 use super::line::{self, Recorded};
 use super::line_process::Written;
+use crate::process::Subject;
+use crate::process::streams::keep_end;
 
 /// Bytes that wait for a process to read them; beyond, messages and answers wait themselves.
 const ROOM: usize = 256 * 1024;
@@ -42,10 +44,12 @@ pub(super) struct ProcessEnd {
 }
 
 /// The lines of a process about a message, for its handler: the exchange bounds them, but for progress.
-#[derive(Default)]
 struct LineQueue {
+    subject: Subject,
     effects: VecDeque<LineEffect>,
     waker: Option<Waker>,
+    /// The end of what the process wrote on standard error while it had no other message.
+    said: String,
 }
 
 /// A message in flight in a process. Dropping it before the answer cancels it there.
@@ -86,6 +90,18 @@ impl Connection {
         }
     }
 
+    /// The message in flight, if that is one alone.
+    pub(super) fn subject(&self) -> Option<Subject> {
+        self.exchange.borrow().only().map(|queue| queue.borrow().subject)
+    }
+
+    /// Keeps a line of standard error for the message in flight, if that is one alone.
+    pub(super) fn said(&self, line: &str) {
+        if let Some(queue) = self.exchange.borrow().only() {
+            keep_end(&mut queue.borrow_mut().said, line);
+        }
+    }
+
     /// Number of messages in flight.
     pub(super) fn load(&self) -> usize {
         self.exchange.borrow().load()
@@ -97,8 +113,10 @@ impl Connection {
     }
 
     /// Registers a message before it is sent, with the values that it recorded in earlier runs.
-    pub(super) fn open(self: &Rc<Self>, id: MessageId, recorded: &[Recorded]) -> MessageHandle {
-        let queue = Rc::default();
+    pub(super) fn open(self: &Rc<Self>, subject: Subject, recorded: &[Recorded]) -> MessageHandle {
+        let id = subject.id;
+        let queue = LineQueue { subject, effects: VecDeque::new(), waker: None, said: String::new() };
+        let queue = Rc::new(RefCell::new(queue));
         if !self.has_ended() {
             self.exchange.borrow_mut().open(id, recorded, Rc::clone(&queue));
         }
@@ -203,6 +221,13 @@ impl MessageHandle {
         }
         queue.waker = Some(cx.waker().clone());
         Poll::Pending
+    }
+}
+
+impl MessageHandle {
+    /// The end of what the process wrote on standard error about the message.
+    pub(super) fn said(&self) -> String {
+        std::mem::take(&mut self.queue.borrow_mut().said)
     }
 }
 

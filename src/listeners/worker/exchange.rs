@@ -126,6 +126,12 @@ impl<T> Exchange<T> {
         self.flights.insert(id, Flight { owner, labels: Vec::new(), recorded });
     }
 
+    /// The owner of the message in flight, if that is one alone.
+    pub(super) fn only(&self) -> Option<&T> {
+        let mut flights = self.flights.values();
+        flights.next().filter(|_| flights.next().is_none()).map(|flight| &flight.owner)
+    }
+
     /// Ends a message that has no answer yet; `None` if it is not in flight.
     pub(super) fn close(&mut self, id: MessageId) -> Option<T> {
         self.flights.remove(&id).map(|flight| flight.owner)

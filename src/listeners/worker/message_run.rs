@@ -15,6 +15,7 @@ use super::exchange::LineEffect;
 use super::records::Records;
 use super::seat::Seat;
 use super::{failed, line};
+use crate::process::Subject;
 use crate::runtime::RunContext;
 
 /// The end of a run.
@@ -48,7 +49,7 @@ pub(super) async fn run_message(
 ) -> Run {
     let history = context.contract().context.then(|| context.thread().history());
     let line = line::work(message, history, records.all());
-    let mut handle = connection.open(message.id, records.all());
+    let mut handle = connection.open(Subject::of(message), records.all());
     handle.delivered = connection.send(&line).await;
     drop(line);
     if handle.delivered {
@@ -65,6 +66,7 @@ pub(super) async fn run_message(
             }
             Step::Line(Ok(LineEffect::Failed { text, passes })) => {
                 let fault = passes.and_then(|label| faults.take(&label));
+                context.thread().said(handle.said());
                 let failure = fault.map_or_else(|| Failure::new(text), Failure::passing);
                 return Run::Done(HandlerOutcome::Failed(failure));
             }

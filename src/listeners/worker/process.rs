@@ -124,8 +124,10 @@ impl Started {
 
     async fn run(&mut self, connection: &Connection, clock: &Clock, said: &RefCell<String>) -> End {
         let Self { name, process, streams: Streams { stdin, stdout, stderr }, .. } = self;
-        let prints =
-            (prints::log(stdout.take(), name, clock, None), prints::log(stderr.take(), name, clock, Some(said)));
+        let prints = (
+            prints::log(stdout.take(), name, connection, clock, None),
+            prints::log(stderr.take(), name, connection, clock, Some(said)),
+        );
         let mut printing = pin!(async { tokio::join!(prints.0, prints.1) });
         let mut printed = false;
         let end = {
@@ -134,11 +136,13 @@ impl Started {
             let mut heartbeats = pin!(send_heartbeats(connection, self.heartbeat));
             loop {
                 tokio::select! {
+                    biased;
+                    // What it wrote before a line is about the message that the line may end.
+                    _ = &mut printing, if !printed => printed = true,
                     end = &mut reading => break end,
                     // Mostly it is about to exit; the lines that it wrote before count.
                     end = &mut writing => break timeout(LINGER, reading).await.unwrap_or(end),
                     end = &mut heartbeats => break end,
-                    _ = &mut printing, if !printed => printed = true,
                 }
             }
         };

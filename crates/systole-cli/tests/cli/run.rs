@@ -157,7 +157,7 @@ fn a_fault_comes_back_as_an_envelope_and_as_exit_code_1() {
     };
     let failed = fault("<fail xmlns='urn:t'/>", "things.yaml");
     assert!(failed.out.contains("<agent-error") && failed.out.contains("status 3"), "{}", failed.out);
-    assert!(failed.err.contains(r"failer| it \u{1b}[2J broke"), "{}", failed.err);
+    assert!(failed.err.contains(r"| it \u{1b}[2J broke") && failed.err.contains(" failer "), "{}", failed.err);
     assert!(fault("<flood xmlns='urn:t'/>", "things.yaml").out.contains("more than 4096 bytes"));
     assert!(fault("<hang xmlns='urn:t'>/dev/null</hang>", "hasty.yaml").out.contains(">timeout<"));
     let (unknown, forbidden) = ("<gone xmlns='urn:t'/>", "<ask xmlns='urn:t'/>");
@@ -229,7 +229,7 @@ fn an_interrupt_lets_the_work_end_and_a_second_one_does_not() {
 fn a_signal_ends_an_organism_that_has_nothing_to_do() {
     let mut child = start(&["quiet.yaml"]);
     let err = Lines::of(child.stderr.take().unwrap());
-    err.until("the words of the command", |line| line.contains("waker| awake\n"));
+    err.until("the words of the command", |line| line.contains(" waker ") && line.ends_with("| awake\n"));
     stop(&child, Signal::TERM);
     let (status, out) = wait(child);
     assert_eq!((status.code(), out.as_str()), (Some(0), ""));

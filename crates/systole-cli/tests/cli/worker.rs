@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use crate::kit::has;
 use crate::kit::waiting::{runs, until};
@@ -90,6 +91,48 @@ for line in sys.stdin:
         else:
             say(line, text.upper())
 "#;
+
+const PRINTING: &str = r#"
+import sys
+from systole_sdk import call, listener, run
+
+@listener("{urn:t}do")
+async def do(xml: str):
+    print("before the call", file=sys.stderr, flush=True)
+    await call("<ask xmlns='urn:t'/>")
+
+run()
+"#;
+
+#[test]
+fn what_a_program_writes_on_standard_error_belongs_to_its_message() {
+    let folder = Folder::new("stderr", PRINTING, "");
+    let organism = folder.path().join("organism.yaml");
+    let failing =
+        fs::read_to_string(&organism).unwrap().replace("sed 's/ask/say/g'", "echo from the command >&2; exit 3");
+    fs::write(organism, failing).unwrap();
+    let mut running = folder.start(&[]);
+    has(&running.ask("x"), &["<code>failed</code>"]);
+    for (by, text) in [("agent", "before the call"), ("parrot", "from the command")] {
+        let said = || {
+            let log = folder.read("log");
+            let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            lines.into_iter().find(|line| line["event"] == "program-said" && line["by"] == by)
+        };
+        let said = until(&format!("the words of {by}"), said);
+        assert!(said["text"].as_str().unwrap().contains(text), "{said}");
+        let lines = folder.read("log");
+        let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let line = lines.iter().find(|line| line["event"] == "log" && line["message"] == text).unwrap();
+        let delivered =
+            lines.iter().find(|line| line["event"] == "delivered" && line["thread"] == said["thread"]).unwrap();
+        assert_eq!((&line["listener"], &line["thread"]), (&by.into(), &said["thread"]), "{line}");
+        assert_eq!((&line["message_id"], &line["trace"]), (&delivered["message"], &delivered["trace"]), "{line}");
+    }
+    let warned = folder.read("log");
+    let warned = warned.lines().find(|line| line.contains("a command failed")).unwrap();
+    has(warned, &["\"thread\":", "\"message_id\":", "\"trace\":"]);
+}
 
 #[test]
 fn one_process_answers_many_messages() {
