@@ -3,6 +3,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use systole_core::core::Silence;
@@ -56,6 +57,9 @@ struct Exchange {
     /// Empty for an answer that is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unfinished: Option<Unfinished>,
+    /// Time of the attempt that got it, in milliseconds.
+    #[serde(default)]
+    ms: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -188,7 +192,8 @@ impl ModelListener {
             text: Arc::from(&*completion.text),
             fault: None,
         };
-        Ok((Exchange::new(backend.as_str(), &format!("a summary of {messages} messages"), completion), report))
+        let exchange = Exchange::new(backend.as_str(), &format!("a summary of {messages} messages"), completion, took);
+        Ok((exchange, report))
     }
 
     async fn ask(
@@ -221,7 +226,7 @@ impl ModelListener {
             fault: judged.as_ref().err().cloned(),
         };
         verdict.set(Some(judged));
-        Ok((Exchange::new(backend.as_str(), asked.last(), completion), report))
+        Ok((Exchange::new(backend.as_str(), asked.last(), completion, took), report))
     }
 
     fn system_prompt(&self, context: &RunContext) -> &str {
@@ -273,7 +278,7 @@ impl RawListener for ModelListener {
 }
 
 impl Exchange {
-    fn new(backend: &str, asked: &str, completion: Completion) -> Self {
+    fn new(backend: &str, asked: &str, completion: Completion, took: Duration) -> Self {
         let Completion { text, finish, model, usage } = completion;
         let unfinished = match finish {
             Finish::Whole => None,
@@ -282,7 +287,8 @@ impl Exchange {
             Finish::Withheld(why) => Some(Unfinished::Withheld(why)),
         };
         let (backend, asked) = (backend.to_owned(), asked.to_owned());
-        Self { backend, model, usage, asked, answer: text, unfinished }
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        Self { backend, model, usage, asked, answer: text, unfinished, ms }
     }
 
     fn completion(self) -> Completion {

@@ -1,5 +1,7 @@
 //! `systole thread`: the conversations of a journal, open and ended ones; retries of them.
 
+#[cfg(feature = "otel")]
+mod export;
 mod retry;
 mod show;
 mod tree;
@@ -46,6 +48,9 @@ pub(super) enum Action {
     /// Open a conversation again from a recorded message on, as a new one
     #[command(alias = "fork")]
     Retry(retry::Retry),
+    /// Send ended conversations to a collector of OpenTelemetry, with the ids of traces made while they ran
+    #[cfg(feature = "otel")]
+    Export(export::Export),
 }
 
 /// The conversations that are listed: those that meet all conditions.
@@ -89,6 +94,8 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
         Action::Tree { id, of } => tree::tree(of, id.as_ref()),
         Action::Show { id, of } => show::show(of, id),
         Action::Retry(args) => retry::retry(args),
+        #[cfg(feature = "otel")]
+        Action::Export(args) => export::export(args),
     }
 }
 
@@ -98,10 +105,10 @@ impl Journal {
     }
 }
 
-fn list(of: &Journal, only: &Only) -> Result<ExitCode, Failure> {
+/// Finds the conversations that meet all conditions, oldest first.
+fn conversations(reader: &dyn Reader, only: &Only) -> Result<Vec<KeptConversation>, Failure> {
     /// Conversations of a page, which is read in one transaction.
     const PAGE: usize = 500;
-    let reader = of.read()?;
     let mut wanted = ConversationFilter {
         before: None,
         since: only.since,
@@ -123,6 +130,11 @@ fn list(of: &Journal, only: &Only) -> Result<ExitCode, Failure> {
         }
     }
     conversations.reverse();
+    Ok(conversations)
+}
+
+fn list(of: &Journal, only: &Only) -> Result<ExitCode, Failure> {
+    let conversations = conversations(&*of.read()?, only)?;
     if of.json {
         let value = |conversation: &KeptConversation| {
             let KeptConversation { root, threads, open_threads, waiting, listeners, payload, fault, .. } = conversation;

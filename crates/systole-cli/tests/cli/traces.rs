@@ -285,6 +285,80 @@ fn requests_to_a_model_are_spans_with_their_tokens() {
     assert!(!all.contains("Oslo") && !all.contains("<task"), "no content is sent: {all}");
 }
 
+/// A place of a span: its trace, its id, its parent, and its name, kind and error.
+type Placed = (String, String, String, String, i32, bool);
+
+fn placed(collector: &Collector) -> BTreeSet<Placed> {
+    let spans = collector.spans();
+    let count = spans.len();
+    let place = |span: Span| {
+        let failed = span.status.is_some_and(|status| status.code == 2);
+        (hex(&span.trace_id), hex(&span.span_id), hex(&span.parent_span_id), span.name, span.kind, failed)
+    };
+    let placed: BTreeSet<_> = spans.into_iter().map(place).collect();
+    assert_eq!(placed.len(), count, "no span is there twice");
+    placed
+}
+
+#[test]
+fn old_conversations_are_exported_with_the_ids_that_they_had() {
+    let folder = telling("export");
+    let example = Path::new(EXAMPLES).join("model");
+    for file in fs::read_dir(&example).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+    }
+    let organism = fs::read_to_string(folder.join("organism.yaml")).unwrap();
+    assert!(!organism.contains("journal:"));
+    fs::write(folder.join("organism.yaml"), organism + "\ndurability: process\njournal: the.journal\n").unwrap();
+    let (live, address) = Collector::start();
+    let endpoint = format!("http://{address}");
+    // The second is refused.
+    for message in ["task.xml", "do.xml"] {
+        let mut command = folder.systole(&["run", "organism.yaml", message, "--until-idle"]);
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint);
+        let output = command.output().unwrap();
+        assert!(output.status.code().is_some_and(|code| code < 2), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let live = placed(&live);
+    assert!(live.iter().any(|(.., name, _, _)| name.starts_with("chat ")), "{live:?}");
+    let export = |args: &[&str]| {
+        let (collector, address) = Collector::start();
+        let mut command = folder.systole(&[&["thread", "export", "--otlp"], args].concat());
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{address}"));
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        (placed(&collector), String::from_utf8(output.stdout).unwrap())
+    };
+    let (first, printed) = export(&["--json"]);
+    assert_eq!(first, live);
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed["spans"], first.len(), "{printed}");
+    assert_eq!(export(&[]).0, first, "the same ids each time");
+    let conversation = &first.iter().next().unwrap().0;
+    let (one, _) = export(&[&conversation[24..]]);
+    assert_eq!(one, first.iter().filter(|placed| placed.0 == *conversation).cloned().collect());
+    assert!(export(&["--since", "2100-01-01T00:00:00Z"]).0.is_empty());
+}
+
+#[test]
+fn an_export_without_a_collector_says_so() {
+    let folder = telling("nowhere");
+    told(&folder, &[]);
+    let export = |endpoint: Option<&str>| {
+        let mut command = folder.systole(&["thread", "export", "--otlp"]);
+        command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
+        let output = command.envs(endpoint.map(|url| ("OTEL_EXPORTER_OTLP_ENDPOINT", url))).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = export(None);
+    assert!(code == Some(2) && said.contains("set OTEL_EXPORTER_OTLP_ENDPOINT"), "{said}");
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (code, said) = export(Some(&format!("http://{address}")));
+    assert!(code == Some(1) && said.contains("the collector did not take"), "{said}");
+}
+
 #[test]
 fn a_dead_collector_costs_a_line_of_the_log() {
     // Nobody listens at the port of a socket that is closed.

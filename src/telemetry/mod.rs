@@ -8,6 +8,8 @@
 //! The standard variables of OpenTelemetry configure it (`OTEL_EXPORTER_OTLP_ENDPOINT`, …; [`Traces::from_environment`]). Names of
 //! attributes are those of the semantic conventions for GenAI, version 0.1.0. No content of a message is sent.
 
+mod past;
+
 use std::collections::HashMap;
 use std::env;
 use std::fmt;
@@ -32,6 +34,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::outbound::{http, tls};
 use crate::runtime::{Events, Observed, Organism, OrganismBuilder};
+
+pub use past::{PastError, PastTraces};
 
 /// Names of the semantic conventions: GenAI 1.42 (<https://opentelemetry.io/schemas/gen-ai/1.42.0>) and messaging.
 mod names {
@@ -211,11 +215,7 @@ impl Traces {
     pub fn follow(mut self, organism: &Arc<Organism>) -> Result<Exporting, TelemetryError> {
         let prepared = organism.sampler().and(organism.events_after(0));
         let events = prepared.ok_or(TelemetryError::Unprepared)?;
-        let mut resource = Resource::builder();
-        if env::var_os("OTEL_SERVICE_NAME").is_none_or(|name| name.is_empty()) {
-            resource = resource.with_service_name(organism.blueprint().organism.to_string());
-        }
-        self.exporter.set_resource(&resource.build());
+        self.name_resource(&organism.blueprint().organism);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (end, ended) = watch::channel(false);
         let (organism, fate) = (Arc::downgrade(organism), Arc::<Fate>::default());
@@ -226,12 +226,27 @@ impl Traces {
                     Some(organism) => Spans::of(&organism, self.sampler).await,
                     None => return,
                 };
-                let (exporter, limit) = (self.exporter, self.limit);
-                let mut sender = Sender { exporter, limit, fate: told, quiet_until: Instant::now() };
+                let mut sender = self.sender(told);
                 send(&mut spans, events, &mut sender, ended).await;
             });
         })?;
         Ok(Exporting { end, fate, thread: Some(thread) })
+    }
+}
+
+impl Traces {
+    /// Gives the resource the name of an organism, unless a variable names it.
+    fn name_resource(&mut self, organism: &str) {
+        let mut resource = Resource::builder();
+        if env::var_os("OTEL_SERVICE_NAME").is_none_or(|name| name.is_empty()) {
+            resource = resource.with_service_name(organism.to_owned());
+        }
+        self.exporter.set_resource(&resource.build());
+    }
+
+    fn sender(self, fate: Arc<Fate>) -> Sender {
+        let Self { exporter, limit, .. } = self;
+        Sender { exporter, limit, fate, quiet_until: Instant::now() }
     }
 }
 
@@ -305,6 +320,7 @@ async fn until(due: Option<Instant>) {
 }
 
 /// The way to the collector.
+#[derive(Debug)]
 struct Sender {
     exporter: SpanExporter,
     limit: Duration,
@@ -321,10 +337,17 @@ impl Sender {
             return;
         }
         let count = batch.len() as u64;
+        match self.export(batch).await {
+            Ok(()) => drop(self.fate.sent.fetch_add(count, Ordering::Relaxed)),
+            Err(why) => self.lose(count, &why),
+        }
+    }
+
+    /// Sends spans; the error is the reason why the collector doesn't take them.
+    async fn export(&self, batch: Vec<SpanData>) -> Result<(), String> {
         match timeout(self.limit, self.exporter.export(batch)).await {
-            Ok(Ok(())) => drop(self.fate.sent.fetch_add(count, Ordering::Relaxed)),
-            Ok(Err(error)) => self.lose(count, &error.to_string()),
-            Err(_) => self.lose(count, "the collector doesn't answer"),
+            Ok(sent) => sent.map_err(|error| error.to_string()),
+            Err(_) => Err("the collector doesn't answer".to_owned()),
         }
     }
 
@@ -369,6 +392,7 @@ impl HttpClient for Collector {
 }
 
 /// A span of a thread that is open.
+#[derive(Debug)]
 struct Open {
     parent: Option<ThreadId>,
     /// The caller elsewhere.
@@ -393,12 +417,14 @@ impl Open {
 }
 
 /// A handler that runs.
+#[derive(Debug)]
 struct Run {
     message: MessageId,
     since: Time,
 }
 
 /// The open threads, and the spans of those that have ended.
+#[derive(Debug)]
 struct Spans {
     open: HashMap<ThreadId, Open>,
     made: Vec<SpanData>,
@@ -410,24 +436,21 @@ struct Spans {
 }
 
 impl Spans {
+    fn new(organism: String, callers: Vec<Name>, sampler: Sampler) -> Self {
+        let scope = InstrumentationScope::builder("systole")
+            .with_version(env!("CARGO_PKG_VERSION"))
+            .with_schema_url(names::SCHEMA)
+            .build();
+        Self { open: HashMap::new(), made: Vec::new(), callers, organism, sampler, scope }
+    }
+
     /// The spans of an organism, whose threads that are open already are known.
     async fn of(organism: &Organism, sampler: Sampler) -> Self {
         let blueprint: &Blueprint = organism.blueprint();
         let callers = blueprint.listeners().map(|(_, contract)| contract);
         let callers =
             callers.filter(|contract| !contract.calls.is_empty()).map(|contract| contract.name.clone()).collect();
-        let scope = InstrumentationScope::builder("systole")
-            .with_version(env!("CARGO_PKG_VERSION"))
-            .with_schema_url(names::SCHEMA)
-            .build();
-        let mut spans = Self {
-            open: HashMap::new(),
-            made: Vec::new(),
-            callers,
-            organism: blueprint.organism.clone(),
-            sampler,
-            scope,
-        };
+        let mut spans = Self::new(blueprint.organism.clone(), callers, sampler);
         let now = organism.now();
         let threads = organism.snapshot().await.threads;
         for thread in threads.into_iter().filter(|thread| sampler.samples(thread.root, thread.traceparent)) {
