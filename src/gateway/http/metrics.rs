@@ -33,8 +33,16 @@ pub(in crate::gateway) struct Tally(Mutex<Counting>);
 #[derive(Debug, Default)]
 struct Counting {
     figures: Figures,
-    /// The handlers that run: the listener and the time of the delivery, by thread.
-    running: HashMap<ThreadId, (Option<Name>, Time)>,
+    threads: HashMap<ThreadId, Thread>,
+}
+
+/// A thread whose request waits, or whose handler runs.
+#[derive(Debug)]
+struct Thread {
+    listener: Option<Name>,
+    is_running: bool,
+    /// The time at which the thread opened, or its handler got the message.
+    since: Time,
 }
 
 /// Figures of events since the start.
@@ -55,6 +63,8 @@ struct Party {
     /// Handlers that ended, by outcome.
     ended: BTreeMap<&'static str, u64>,
     took: Latency,
+    /// Times from the opening of a thread until its handler got the request.
+    waited: Latency,
     faults: BTreeMap<&'static str, u64>,
     refusals: BTreeMap<&'static str, u64>,
     repairs: BTreeMap<&'static str, u64>,
@@ -86,6 +96,17 @@ impl Tally {
         self.counting().figures.clone()
     }
 
+    /// The time since which the oldest request to each listener waits.
+    fn oldest(&self) -> BTreeMap<Name, Time> {
+        let mut oldest = BTreeMap::new();
+        for thread in self.counting().threads.values().filter(|thread| !thread.is_running) {
+            let Some(listener) = &thread.listener else { continue };
+            let since = oldest.entry(listener.clone()).or_insert(thread.since);
+            *since = thread.since.min(*since);
+        }
+        oldest
+    }
+
     fn counting(&self) -> MutexGuard<'_, Counting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,6 +135,25 @@ pub(super) async fn metrics_by_name(State(app): State<Arc<AppState>>, caller: Ca
         (vec![("mailbox", name.to_string())], app.mailboxes.look(|machine| machine.waiting_in(name)) as u64)
     });
     scrape.gauges.push(("mailbox_waiting", "Messages that wait in a mailbox", mailboxes.collect()));
+    let now = app.organism.now();
+    let held: Vec<_> =
+        app.mailboxes.modes().map(|(name, _)| (name, app.mailboxes.look(|machine| machine.held(name, now)))).collect();
+    let label = |name: &Name| vec![("mailbox", name.to_string())];
+    let leased = held.iter().map(|(name, held)| (label(name), held.leased as u64)).collect();
+    scrape.gauges.push(("mailbox_leased", "Messages of a mailbox that a reader has leased", leased));
+    let age = |since: Time| now.since(since).as_secs_f64();
+    let lag = held.iter().map(|(name, held)| (label(name), held.oldest.map_or(0.0, age))).collect();
+    scrape.ages.push(("mailbox_lag", "Age of the oldest message that waits in a mailbox", lag));
+    let waits = app.tally.oldest();
+    let waits = listeners.values().map(|one| {
+        let since = one.listener.parse().ok().and_then(|name: Name| waits.get(&name).copied());
+        (vec![("listener", one.listener.clone())], since.map_or(0.0, age))
+    });
+    scrape.ages.push((
+        "listener_oldest_waiting",
+        "Age of the oldest request that waits for a handler",
+        waits.collect(),
+    ));
     Ok(answer(scrape))
 }
 
@@ -175,7 +215,15 @@ async fn scrape(app: &AppState, names: bool) -> Scrape {
         ("gateway_body_bytes", "Bytes of bodies in memory", alone(app.edge.bodies.bytes())),
     ];
     let appends = app.organism.append_latency().await;
-    Scrape { figures: app.tally.read(), appends, counters, gauges, names }
+    let journal = app.organism.store().map(|store| store.bytes());
+    let journal = journal.map(|(file, log)| [("file", file), ("log", log)]).into_iter().flatten();
+    let journal = journal.map(|(part, bytes)| (vec![("part", part.to_owned())], bytes)).collect();
+    let gauges = [gauges, vec![("journal_bytes", "Bytes of the journal and of its write-ahead log", journal)]].concat();
+    let now = app.organism.now();
+    let oldest = app.tally.oldest().into_values().min().map_or(0.0, |since| now.since(since).as_secs_f64());
+    let ages =
+        vec![("oldest_waiting", "Age of the oldest request that waits for a handler", vec![(Labels::new(), oldest)])];
+    Scrape { figures: app.tally.read(), appends, counters, gauges, ages, names }
 }
 
 impl Counting {
@@ -185,7 +233,7 @@ impl Counting {
             Observed::Missed(count) => {
                 self.figures.missed += count;
                 // The ends of these may be among them.
-                self.running.clear();
+                self.threads.clear();
             }
         }
     }
@@ -194,8 +242,19 @@ impl Counting {
         let listener = || event.path.segments().last().map(|(name, _)| name);
         match &event.kind {
             EventKind::Delivered { .. } => {
-                self.party(listener()).deliveries += 1;
-                self.running.insert(event.thread, (listener().cloned(), event.at));
+                let running = Thread { listener: listener().cloned(), is_running: true, since: event.at };
+                let before = self.threads.insert(event.thread, running);
+                let party = self.party(listener());
+                party.deliveries += 1;
+                if let Some(waiting) = before.filter(|thread| !thread.is_running) {
+                    party.waited.record(event.at.since(waiting.since));
+                }
+            }
+            EventKind::Opened { .. } => {
+                if let Some(listener) = listener() {
+                    let waiting = Thread { listener: Some(listener.clone()), is_running: false, since: event.at };
+                    self.threads.insert(event.thread, waiting);
+                }
             }
             EventKind::Handled { outcome, .. } => self.end(event, outcome.as_str()),
             EventKind::Closed { .. } => self.end(event, "closed"),
@@ -223,10 +282,10 @@ impl Counting {
 
     /// Counts the end of the handler that runs on a thread, if one does.
     fn end(&mut self, event: &Event, outcome: &'static str) {
-        let Some((name, begun)) = self.running.remove(&event.thread) else { return };
-        let party = self.party(name.as_ref());
+        let Some(thread) = self.threads.remove(&event.thread).filter(|thread| thread.is_running) else { return };
+        let party = self.party(thread.listener.as_ref());
         bump(&mut party.ended, outcome);
-        party.took.record(event.at.since(begun));
+        party.took.record(event.at.since(thread.since));
     }
 
     fn party(&mut self, name: Option<&Name>) -> &mut Party {
@@ -248,12 +307,14 @@ struct Scrape {
     counters: Vec<Row>,
     /// Gauges, in the same way.
     gauges: Vec<Row>,
+    /// Gauges in seconds.
+    ages: Vec<Row<f64>>,
     /// True if names of listeners are told.
     names: bool,
 }
 
 /// A name, its help, and its values by their labels.
-type Row = (&'static str, &'static str, Vec<(Labels, u64)>);
+type Row<T = u64> = (&'static str, &'static str, Vec<(Labels, T)>);
 
 /// Names and values of labels.
 type Labels = Vec<(&'static str, String)>;
@@ -313,6 +374,12 @@ impl Scrape {
                 labelled(&mut metric, labels, |one| one.encode_gauge(value))?;
             }
         }
+        for (name, help, values) in &self.ages {
+            let mut metric = to.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Gauge)?;
+            for (labels, value) in values {
+                labelled(&mut metric, labels, |one| one.encode_gauge(value))?;
+            }
+        }
         let by = |label, sums: BTreeMap<&'static str, u64>| {
             sums.into_iter().map(move |(value, count)| (vec![(label, value.to_owned())], count))
         };
@@ -338,6 +405,13 @@ impl Scrape {
         )?;
         let took = self.figures.parties.values().fold(Latency::default(), |sum, party| sum.plus(party.took));
         histogram(to, "handler", "Time that handlers took", [(Labels::new(), took)])?;
+        let waited = self.figures.parties.values().fold(Latency::default(), |sum, party| sum.plus(party.waited));
+        histogram(
+            to,
+            "queue",
+            "Time from the opening of a thread until its handler got the request",
+            [(Labels::new(), waited)],
+        )?;
         histogram(
             to,
             "journal_append",
@@ -354,6 +428,8 @@ impl Scrape {
         counter(to, "listener_handlers", "Handlers of a listener that ended, by outcome", ended)?;
         let took = parties().map(|(name, party)| (vec![party_label(name)], party.took));
         histogram(to, "listener_handler", "Time that handlers of a listener took", took)?;
+        let waited = parties().map(|(name, party)| (vec![party_label(name)], party.waited));
+        histogram(to, "listener_queue", "Time until a handler of a listener got a request", waited)?;
         counter(
             to,
             "listener_faults",

@@ -118,6 +118,8 @@ pub struct OpenMail {
     pub from: Name,
     /// Size of the envelope, in bytes.
     pub bytes: u64,
+    /// The time at which it came.
+    pub at: Time,
     /// Delivery status.
     pub status: MailStatus,
 }

@@ -316,6 +316,7 @@ fn open_mail((mail, status): &(MailRecord, MailStatus)) -> OpenMail {
         thread: mail.thread,
         from: mail.from.clone(),
         bytes: mail.envelope.len() as u64,
+        at: mail.at,
         status: status.clone(),
     }
 }

@@ -24,6 +24,7 @@ impl Mailboxes {
                 id,
                 thread: mail.thread,
                 bytes,
+                at: mail.at,
                 status: status.clone(),
                 claim: Claim::Awaited,
                 reserved: None,

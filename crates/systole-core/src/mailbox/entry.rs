@@ -10,6 +10,8 @@ pub(super) struct Entry {
     pub(super) id: MessageId,
     pub(super) thread: ThreadId,
     pub(super) bytes: u64,
+    /// The time at which it came.
+    pub(super) at: Time,
     pub(super) status: MailStatus,
     pub(super) claim: Claim,
     /// Session and token that have it.

@@ -84,6 +84,15 @@ impl Default for MailboxLimits {
     }
 }
 
+/// The messages of a mailbox that have not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Held {
+    /// Messages that a reader has by a lease or a hold.
+    pub leased: usize,
+    /// The time at which the oldest one came.
+    pub oldest: Option<Time>,
+}
+
 /// Mailbox of one listener.
 #[derive(Debug)]
 struct Mailbox {
@@ -207,6 +216,15 @@ impl Mailboxes {
     /// Messages of one mailbox that have not ended.
     pub fn waiting_in(&self, mailbox: &Name) -> usize {
         self.boxes.get(mailbox).map_or(0, |mailbox| mailbox.open)
+    }
+
+    /// Counts the leases of a mailbox, and finds the oldest message there that has not ended: examines all that have not.
+    pub fn held(&self, mailbox: &Name, now: Time) -> Held {
+        let open = self.boxes.get(mailbox).into_iter().flat_map(|mailbox| mailbox.entries.values());
+        open.filter(|entry| entry.is_open()).fold(Held::default(), |held, entry| Held {
+            leased: held.leased + usize::from(entry.is_leased(now)),
+            oldest: Some(held.oldest.map_or(entry.at, |oldest| oldest.min(entry.at))),
+        })
     }
 
     /// Dead letters, in all mailboxes.

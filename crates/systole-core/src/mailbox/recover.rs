@@ -48,6 +48,7 @@ impl Mailboxes {
             id,
             thread: mail.thread,
             bytes: mail.bytes,
+            at: mail.at,
             status,
             claim,
             reserved: None,

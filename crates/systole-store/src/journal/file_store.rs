@@ -1,8 +1,9 @@
 //! The store in an SQLite file, behind the interface of all stores.
 
 use std::collections::HashMap;
-use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+use std::{fmt, fs};
 
 use systole_core::journal::{BudgetRecord, JournalError, LetterRecord, Number, Owner, ThreadRecord};
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
@@ -19,7 +20,7 @@ use super::verify::VerifyReport;
 use super::writer::JournalFeeder;
 use super::{JournalOptions, Journaled, Principals, SqliteJournal, StoreError};
 use crate::principal::{Principal, PrincipalKind};
-use crate::sqlite::{FileProblem, Retention};
+use crate::sqlite::{FileProblem, Retention, beside};
 use crate::token::Token;
 
 impl fmt::Display for Journaled {
@@ -70,6 +71,11 @@ impl Store for Journaled {
 
     fn edit(&self) -> Result<Box<dyn Editor>, JournalError> {
         Ok(Box::new(self.existing(self.options([0; 32]))?))
+    }
+
+    fn bytes(&self) -> (u64, u64) {
+        let bytes = |file: &Path| fs::metadata(file).map_or(0, |found| found.len());
+        (bytes(&self.file), bytes(&beside(&self.file, "-wal")))
     }
 
     fn verify(&self) -> Result<VerifyReport, JournalError> {

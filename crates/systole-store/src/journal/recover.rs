@@ -126,6 +126,7 @@ pub(super) fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), 
             thread: mail.thread,
             from: mail.from,
             bytes: mail.envelope.len() as u64,
+            at: mail.at,
             status: MailStatus::default(),
         },
     )?;

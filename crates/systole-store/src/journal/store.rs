@@ -77,6 +77,9 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     /// [`JournalError`] if the store can't be read. Damage is an entry of the report.
     fn verify(&self) -> Result<VerifyReport, JournalError>;
 
+    /// Returns the bytes of an existing store, and of its log behind that; 0 for what is not there.
+    fn bytes(&self) -> (u64, u64);
+
     /// Deletes what is past this retention in a store whose organism doesn't run, and shrinks it. `cut`: what was written
     /// behind a damaged place may be given up.
     ///
