@@ -3,6 +3,7 @@
 mod circles;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -416,6 +417,23 @@ fn links_of_the_pages_lead_somewhere() {
     assert!(seen > 100, "only {seen} links found: the search is broken");
 }
 
+/// The names of metrics in a text.
+fn metrics(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+    words.filter(|word| word.starts_with("systole_")).collect()
+}
+
+#[test]
+fn the_dashboard_shows_each_metric_of_the_reference_and_no_other() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let (page, dashboard) = (read(&docs.join("metrics.md")), read(&docs.join("grafana.json")));
+    // A test of the program compares the page with the figures that are told.
+    let shown = metrics(&dashboard).into_iter().map(|name| name.strip_suffix("_bucket").unwrap_or(name)).collect();
+    assert_eq!(metrics(&page), shown, "docs/metrics.md and docs/grafana.json");
+    let dashboard: serde_json::Value = serde_json::from_str(&dashboard).expect("a dashboard is JSON");
+    assert!(dashboard["panels"].as_array().is_some_and(|panels| panels.iter().all(|panel| panel["title"].is_string())));
+}
+
 #[test]
 fn the_reference_has_each_fault_event_and_request() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -484,7 +502,7 @@ fn event_fields(body: &str) -> Vec<&str> {
             attribute = line;
         } else if let Some((field, _)) = line.split_once(": ").filter(|_| !line.starts_with('/')) {
             let renamed = attribute.split_once("rename = \"").and_then(|(_, rest)| rest.split('"').next());
-            if !attribute.contains("flatten") && field != "budget" {
+            if !attribute.contains("flatten") && attribute.trim() != "#[serde(skip)]" && field != "budget" {
                 fields.push(renamed.unwrap_or(field));
             }
             attribute = "";
