@@ -63,6 +63,10 @@ mod names {
 
 /// Most spans of one request.
 const BATCH: usize = 512;
+/// Most events that are read at once, under the lock that the pump writes under.
+const EVENTS: usize = 256;
+/// Time in which events gather. The ring holds those of this time at 800,000 events a second.
+const GATHER: Duration = Duration::from_millis(20);
 /// The longest time for which a span waits for others.
 const WAIT: Duration = Duration::from_secs(1);
 /// Time limit of a request, unless `OTEL_EXPORTER_OTLP_TIMEOUT` sets another one.
@@ -270,33 +274,47 @@ fn ratio(text: Option<&str>) -> Result<f64, TelemetryError> {
 async fn send(spans: &mut Spans, mut events: Events, sender: &mut Sender, ended: watch::Receiver<bool>) {
     let (mut end, mut over) = (ended.clone(), ended);
     let work = async {
-        let mut due = None;
+        let (mut due, mut taken) = (None, Vec::new());
         loop {
-            let observed = tokio::select! {
+            tokio::select! {
                 biased;
                 () = until(due) => {
                     sender.send(&mut spans.made).await;
                     due = None;
                     continue;
                 }
-                observed = events.next() => observed,
-                // Those that are there are told yet.
-                _ = end.wait_for(|ended| *ended) => None,
-            };
-            match observed {
-                Some(Observed::Event(event)) => spans.take(&event),
-                Some(Observed::Missed(count)) => {
-                    // The ends of these may be among them.
-                    spans.open.clear();
-                    sender.lose(count, "events came too fast");
+                more = events.take(EVENTS, &mut taken) => {
+                    if !more {
+                        break;
+                    }
                 }
-                None => break,
+                // Those that are there are told yet.
+                _ = end.wait_for(|ended| *ended) => break,
             }
-            if spans.made.len() >= BATCH {
-                sender.send(&mut spans.made).await;
-                due = None;
-            } else if due.is_none() && !spans.made.is_empty() {
+            let are_more = taken.len() >= EVENTS;
+            for observed in taken.drain(..) {
+                match observed {
+                    Observed::Event(event) => spans.take(&event),
+                    Observed::Missed(count) => {
+                        // The ends of these may be among them.
+                        spans.open.clear();
+                        sender.lose(count, "events came too fast");
+                    }
+                }
+                if spans.made.len() >= BATCH {
+                    sender.send(&mut spans.made).await;
+                    due = None;
+                }
+            }
+            if due.is_none() && !spans.made.is_empty() {
                 due = Some(Instant::now() + WAIT);
+            }
+            if !are_more {
+                // The pump wakes a reader that waits for each event, and none that lets them gather.
+                tokio::select! {
+                    () = sleep(GATHER) => {}
+                    _ = end.wait_for(|ended| *ended) => {}
+                }
             }
         }
         sender.send(&mut spans.made).await;
@@ -580,9 +598,9 @@ impl Spans {
 
     /// Makes the span of a request to a model.
     fn asked(&mut self, event: &Event, asked: &Asked<'_>, failure: Option<Failure<'_>>) {
-        if let Some(open) = self.open.get_mut(&event.thread) {
-            open.is_agent = true;
-        }
+        // Its parents are lost.
+        let Some(open) = self.open.get_mut(&event.thread) else { return };
+        open.is_agent = true;
         let Asked { by, message, note, backend, model, usage, took } = *asked;
         let count = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
         let mut attributes = vec![

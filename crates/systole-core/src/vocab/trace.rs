@@ -97,7 +97,7 @@ pub fn span_id(of: &[&[u8]]) -> [u8; 8] {
         hasher.update(part);
     }
     let mut id = [0; 8];
-    hasher.finalize_xof().fill(&mut id);
+    id.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
     id
 }
 
