@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::repair::{Shape, Vocabulary, is_thought, marks_thoughts, repair_by};
+use super::repair::{Shape, Vocabulary, encloses_calls, is_thought, marks_thoughts, repair_by};
 use super::strict::{canonicalize, canonicalize_fragment};
 use super::{Canonical, Raw, Repair, RepairError, Repaired, StrictError};
 use crate::vocab::{Position, QName, XmlLimits};
@@ -87,7 +87,8 @@ fn fragment(raw: &Raw, limits: &XmlLimits, emitter: &impl Emitter) -> Result<(Ve
             return true;
         }
         let known = emitter.vocabulary_of(element.root());
-        is_thought(element.root().local()) || known.is_some_and(|known| quotes_markup(element, known))
+        let local = element.root().local();
+        is_thought(local) || encloses_calls(local) || known.is_some_and(|known| quotes_markup(element, known))
     };
     let is_done =
         |elements: &Vec<Canonical>| !(has_comments && elements.len() != 1 || elements.iter().any(needs_repair));

@@ -13,6 +13,7 @@
 //! None of the words may deny, judge or choose (`denying.rs`). All else is refused: the first element may be a draft. So is a
 //! thought between the two, or a control character, which may take the first one back.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::denying;
@@ -31,7 +32,7 @@ use crate::vocab::is_name_char;
 const STOPS: [char; 10] = [',', '，', '、', ';', '.', '。', ':', '：', '–', '—'];
 
 /// Words in tokens of templates that say where something begins or ends, and no more.
-const TOKENS: [&str; 34] = [
+const TOKENS: [&str; 36] = [
     "action",
     "args",
     "argument",
@@ -57,10 +58,12 @@ const TOKENS: [&str; 34] = [
     "invoke",
     "message",
     "of",
+    "python",
     "return",
     "section",
     "sep",
     "start",
+    "tag",
     "text",
     "tool",
     "tools",
@@ -103,7 +106,11 @@ impl<'t> Scanner<'t> {
         let own = &self.text[tag.start..floor(self.text, own_end.min(tag.end + NEAR))];
         let gap = self.heard_in(floor(self.text, end.max(tag.start.saturating_sub(NEAR))), tag.start);
         let beside = self.heard_beside(floor(self.text, end.max(tag.start.saturating_sub(NEAR))), tag.start);
-        let frame = frame::lead(&beside, own);
+        let frame = match frame::lead(&beside, own) {
+            // Without a contract nothing says that an element is sent to another listener.
+            Lead::Label if self.vocabulary.is_empty() => Lead::Plain,
+            frame => frame,
+        };
         if self.roots < 2 || end <= start || self.outside.doubt.is_some() {
             return frame;
         }
@@ -112,18 +119,18 @@ impl<'t> Scanner<'t> {
         let is_deleted = self.is_controlled(end, tag.start);
         let gap = without_rules(&without_remark(gap, &self.text[start..end]));
         let is_same = split_prefix(name).1 == split_prefix(tag.name).1;
-        let between = Between { gap: &gap, lead: &lead, own, is_same };
+        let other = &self.text[start..floor(self.text, end.min(start + NEAR))];
+        let between = Between { gap: &gap, lead: &lead, own, other, is_same };
         let reads = match is_deleted || self.thinks_between(end, tag.start) || frame == Lead::Denies {
             true => Reads::Otherwise,
             false => between.read(),
         };
         match reads {
             Reads::LabelsAgree => {
-                if self.outside.root.frame == Lead::Label {
+                if self.outside.root.frame == Lead::Label && between.are_apart() {
                     self.outside.root.frame = Lead::Plain;
                 }
                 self.note_lead();
-                return Lead::Plain;
             }
             Reads::On => self.note_lead(),
             Reads::Otherwise => {
@@ -271,6 +278,8 @@ struct Between<'b> {
     lead: &'b str,
     /// The second element.
     own: &'b str,
+    /// The first element.
+    other: &'b str,
     /// True if both have one name.
     is_same: bool,
 }
@@ -347,16 +356,12 @@ impl Between<'_> {
 
     /// Returns whether words lead on to a thing that they name: `Now the paper:`, `And the ink:`.
     fn names_next(&self, said: &[(usize, usize, String)]) -> bool {
-        const ARTICLES: [&str; 24] = [
-            "the", "a", "an", "my", "der", "die", "das", "den", "ein", "eine", "le", "la", "les", "l", "un", "une",
-            "el", "los", "las", "il", "lo", "o", "os", "het",
-        ];
         let is_unknown = |(.., word): &(usize, usize, String)| joint(word) == Joint::Unknown;
         let unknown = said.iter().position(is_unknown).filter(|at| *at > 0);
         words(self.lead).any(|(.., word)| is_word(&word))
             && said.iter().any(|(.., word)| joint(word) == Joint::Joins)
             && said.iter().filter(|word| is_unknown(word)).count() == 1
-            && unknown.is_some_and(|at| ARTICLES.contains(&said[at - 1].2.as_str()))
+            && unknown.is_some_and(|at| is_article(&said[at - 1].2))
             && !said.iter().any(|(.., word)| joint(word) == Joint::Names)
     }
 
@@ -372,7 +377,8 @@ impl Between<'_> {
         };
         behind.chars().all(is_separator)
             && between.split('\n').all(is_number)
-            && mark.chars().all(|c| is_separator(c) || c.is_alphanumeric() || "-*+#_•‣◦·–—→✅✔".contains(c))
+            && (mark.trim() == before.trim()
+                || mark.chars().all(|c| is_separator(c) || c.is_alphanumeric() || "-*+#_•‣◦·–—→✅✔".contains(c)))
             && if is_introduced { shape(mark).is_empty() } else { shape(mark) == shape(before) }
             && !shape(mark).contains("a0")
             && (counts_on(before, mark) != Some(false) || self.is_own(mark))
@@ -411,6 +417,15 @@ impl Between<'_> {
                 true => counts_on(one, other) == Some(true),
                 false => counts_on(one, other) != Some(false) || self.is_own(other),
             }
+    }
+
+    /// Returns whether the two elements differ in a word. If they differ only in numbers, they may be variants of one act.
+    fn are_apart(&self) -> bool {
+        let said = |element: &str| -> BTreeSet<String> {
+            let words = element.split(|c: char| !(is_name_char(c) || c == '.'));
+            words.filter(|word| word.contains(char::is_alphabetic)).map(str::to_lowercase).collect()
+        };
+        said(self.own) != said(self.other)
     }
 
     /// Returns whether the same words stand before the first element, without a number.
@@ -475,6 +490,15 @@ fn counts_on(first: &str, second: &str) -> Option<bool> {
 pub(super) fn is_word(word: &str) -> bool {
     let is_long = word.chars().count() > 1 || word.contains(denying::is_unspaced);
     is_long && !word.chars().all(char::is_numeric)
+}
+
+/// Tests for an article, or a word in its place.
+pub(super) fn is_article(word: &str) -> bool {
+    const ARTICLES: [&str; 24] = [
+        "the", "a", "an", "my", "der", "die", "das", "den", "ein", "eine", "le", "la", "les", "l", "un", "une", "el",
+        "los", "las", "il", "lo", "o", "os", "het",
+    ];
+    ARTICLES.contains(&word)
 }
 
 /// Tests for a sign of plain text around words.

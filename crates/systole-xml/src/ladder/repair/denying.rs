@@ -17,9 +17,9 @@ const DENYING: &[&str] = &[
     // English
     "abandon-", "abort-", "aside", "avoid-", "bad", "before", "cancelled", "canceled", "cannot", "considered",
     "considering",
-    "counterexample", "deleted", "denied", "deprecated", "didn", "discard-", "disregard", "doesn", "don", "draft-",
+    "counterexample", "deleted", "denied", "deprecated", "didn", "discard-", "disregard", "aren", "doesn", "don", "ain", "couldn", "hadn", "hasn", "haven", "needn", "weren", "draft-",
     "dropped",
-    "dummy", "eg", "error", "example-", "excluded", "failed", "false", "forbidden", "hidden", "hypothetic-", "if",
+    "dummy", "eg", "error", "example-", "excluded", "failed", "false", "forbidden", "hidden", "hypothetic-", 
     "ignor-", "illustrat-",
     "incorrect", "inst", "instance", "instead", "invalid", "isn", "later", "maybe", "might", "mock-", "mustn", "nah",
     "neither", "never", "nope",
@@ -27,24 +27,25 @@ const DENYING: &[&str] = &[
     "prohibited", "pseudo-", "quot-",
     "refused", "reject-", "removed", "retract-", "revoked", "sample-", "scrap-", "should", "shouldn", "skip-", "skipped",
     "sketch", "spoiler",
-    "superseded", "template", "todo", "undo", "undone", "unless", "unneeded", "unsent", "unused", "void", "wasn",
+    "superseded", "template", "todo", "undo", "undone", "unneeded", "unsent", "unused", "void", "wasn",
     "withdrawn", "withdrew", "won", "would",
     "wouldn", "wrong-", "wrote", "said", "unmeant", "dry", "simulat-", "suppose", "supposing", "imagine", "imagin-",
     "temp", "wip", "noop",
     "idea-", "guess-", "possibilit-", "proposal-", "propos-", "suggest-", "candidate-", "option-", "alternativ-",
     "variant-", "choice-",
     "either", "attempt-",
+    "declin-", "disabled", "earlier", "exercise-", "kidding", "preview-", "refuse", "scenario-", "simulation-", "something", "syntax", "yesterday",
     // German
-    "abgelehnt-", "alt", "alte", "alter", "altes", "beispiel-", "entwurf", "entwürfe", "falls", "falsch-", "früher-",
+    "abgelehnt-", "alt", "alte", "alter", "altes", "beispiel-", "entwurf", "entwürfe", "falsch-", "früher-",
     "gelöscht-", "gestrichen", "hätte-", "idee-",
     "kein-", "möglich-", "nein", "nicht", "nie", "niemals", "ohne", "sonst", "später", "statt", "stattdessen", "storniert",
     "ungültig", "variante-",
-    "verboten", "versuch-", "vielleicht", "vorher", "vorschlag", "vorschläge", "wenn", "wäre", "würde-", "zurückgezogen",
+    "verboten", "versuch-", "vielleicht", "vorher", "vorschlag", "vorschläge", "sähe", "wäre", "würde-", "zurückgezogen",
     "konzept", "skizze", "verworfen-",
     // Romance
     "ancien", "ancienne", "annul-", "auparavant", "aucun", "aucune", "avant", "brouillon-", "choix", "esquisse", "essai",
     "exemple-", "faux", "idée-", "incorrecte", "interdit-", "jamais",
-    "ne", "pas", "peut", "plutôt", "proposition", "rejet-", "sans", "serait", "si", "supprimé-", "refusé-",
+    "ne", "pas", "peut", "plutôt", "proposition", "rejet-", "sans", "serait", "supprimé-", "refusé-",
     "antes", "anterior", "boceto", "borrador-", "cancelad-", "descartad-", "ejemplo-", "eliminad-", "equivocad-",
     "incorrect-", "intento", "jamás", "ningún", "ninguna", "nunca", "opción", "opciones",
     "prohibid-", "propuesta", "quizá", "quizás", "rechazad-", "sería", "sin", "sugerencia", "viejo", "vieja", "falso",
@@ -52,7 +53,7 @@ const DENYING: &[&str] = &[
     "talvez", "tentativa", "velho", "velha",
     "annullat-", "bozza", "bozze", "esempio", "esempi", "forse", "mai", "opzion-", "proibito", "rifiutat-", "sbagliat-",
     "scartat-", "senza", "tentativo", "vecchi-", "vietat-", "errat-",
-    "nu", "schiță", "ciornă", "exemplu", "greșit", "fără", "poate", "vechi",
+    "schiță", "ciornă", "exemplu", "greșit", "fără", "poate", "vechi",
     // Dutch, Scandinavian, Finnish
     "concept", "fout", "geen", "misschien", "niet", "nooit", "oud", "oude", "ontwerp", "poging", "verkeerd-", "voorbeeld",
     "zonder", "voorstel", "schets",
@@ -61,35 +62,128 @@ const DENYING: &[&str] = &[
     "kanskje", "kladd", "måske", "nej", "nei", "skiss", "utan", "uten", "utkast", "udkast", "kladde", "ei", "ehkä",
     "esimerk-", "luonnos", "väärä", "älä",
     // Slavic
-    "без", "вариант-", "возможно", "если", "идея", "надо", "напр", "например", "не", "неверн-", "неправильн-", "нельзя",
-    "нет", "никогда", "ошибк-", "отклонен-", "отменен-", "отменён-", "попытк-",     "предложени-", "пример-", "раньше", "стар-", "удален-", "удалён-", "черновик-", "чернетк-", "можливо", "якщо",
+    "без", "бы", "вариант-", "возможно", "идея", "надо", "напр", "например", "не", "неверн-", "неправильн-", "нельзя",
+    "нет", "никогда", "ошибк-", "отклонен-", "отменен-", "отменён-", "попытк-",     "предложени-", "пример-", "раньше", "стар-", "удален-", "удалён-", "черновик-", "чернетк-", "можливо", 
     "неправильно", "приклад", "ні", "ніколи", "эскиз", "набросок",
-    "bez", "błąd", "błędn-", "jeśli", "może", "nieprawidłow-", "nigdy", "odrzucon-", "opcja", "propozycja", "przykład-",
+    "bez", "błąd", "błędn-", "może", "nieprawidłow-", "nigdy", "odrzucon-", "opcja", "propozycja", "przykład-",
     "próba", "stary", "szkic-", "wariant", "zamiast", "źle",
     "koncept", "možná", "např", "návrh", "nikdy", "příklad", "pokus", "starý", "špatn-", "varianta", "чернова",
     // Chinese, Japanese, Korean
-    "不", "例", "假设", "假設", "勿", "别发", "别运", "未发", "未執", "未执", "草案", "取消", "可能", "否", "备选", "備選", "如果", "废", "廢", "建议", "建議", "方案", "旧", "舊", "未",
+    "之前", "仅", "僅", "示意", "参考", "是否", "请确认", "待确认", "のみ", "예시",
+    "不", "例", "假设", "假設", "勿", "别发", "别运", "未发", "未執", "未执", "草案", "取消", "可能", "否", "备选", "備選", "废", "廢", "建议", "建議", "方案", "旧", "舊", "未",
     "样例", "範例", "没", "沒", "禁止", "草", "被拒", "选项", "選項", "错", "錯",
-    "尝试", "嘗試", "版本", "候选", "候選", "也许", "或许", "想法", "提案", "下書き", "ない", "ません", "仮", "もし", "没案", "間違", "古い", "試し", "候補",
+    "尝试", "嘗試", "版本", "候选", "候選", "也许", "或许", "想法", "提案", "下書き", "ない", "ません", "仮", "没案", "間違", "古い", "試し", "候補",
     "選択肢", "ダメ", "駄目", "いいえ", "かも", "たとえば", "サンプル",
-    "초안", "아니", "않", "안됨", "예시", "예를", "예제", "오류", "잘못", "취소", "옵션", "후보", "제안", "만약", "금지", "이전", "시안", "버전", "말고", "하지마",
+    "초안", "아니", "않", "안됨", "예를", "예제", "오류", "잘못", "취소", "옵션", "후보", "제안", "금지", "이전", "시안", "버전", "말고", "하지마",
     "거부",
     // Others
-    "bozuk", "belki", "değil", "deneme", "eğer", "eski", "hayır", "iptal", "olmasın", "seçenek", "taslak", "yanlış",
+    "bozuk", "belki", "değil", "deneme", "eski", "hayır", "iptal", "olmasın", "seçenek", "taslak", "yanlış",
     "yasak", "öneri", "örnek", "örneğin",
-    "hibás", "javaslat", "ha", "nem", "példa", "például", "piszkozat", "régi", "rossz", "soha", "talán", "vázlat", "δεν",
-    "μη", "μην", "όχι", "παράδειγμα", "παλιό", "πρόχειρο", "λάθος", "ίσως", "αν", "ποτέ", "σχέδιο",
-    "لا", "ليس", "لن", "لم", "مثال", "مثلا", "مسودة", "خطأ", "خاطئ", "قديم", "ربما", "إذا", "لو", "خيار", "ملغى", "مرفوض",
-    "ممنوع", "نه", "پیش", "غلط", "شاید", "اگر", "نمونه", "گزینه",
-    "לא", "אל", "דוגמה", "טיוטה", "שגוי", "אולי", "אם", "ישן", "לדוגמה",
-    "नहीं", "न", "मत", "उदाहरण", "गलत", "मसौदा", "शायद", "अगर", "यदि", "पुराना", "विकल्प", "ไม่", "ตัวอย่าง", "ร่าง",
-    "ผิด", "ห้าม", "อาจ", "ถ้า",
-    "bukan", "contoh", "jangan", "jika", "konsep", "mungkin", "salah", "tidak", "lama", "batal", "không", "nháp", "đừng",
-    "dụ", "sai", "nếu", "cũ",
+    "hibás", "javaslat", "nem", "példa", "például", "piszkozat", "régi", "rossz", "soha", "talán", "vázlat", "δεν",
+    "μη", "μην", "όχι", "παράδειγμα", "παλιό", "πρόχειρο", "λάθος", "ίσως", "ποτέ", "σχέδιο",
+    "لا", "ليس", "لن", "لم", "مثال", "مثلا", "مسودة", "خطأ", "خاطئ", "قديم", "ربما", "خيار", "ملغى", "مرفوض",
+    "ممنوع", "نه", "پیش", "غلط", "شاید", "نمونه", "گزینه",
+    "לא", "אל", "דוגמה", "טיוטה", "שגוי", "אולי", "ישן", "לדוגמה",
+    "नहीं", "न", "मत", "उदाहरण", "गलत", "मसौदा", "शायद", "पुराना", "विकल्प", "ไม่", "ตัวอย่าง", "ร่าง",
+    "ผิด", "ห้าม", "อาจ", 
+    "bukan", "contoh", "jangan", "konsep", "mungkin", "salah", "tidak", "lama", "batal", "không", "nháp", "đừng",
+    "dụ", "sai", "cũ",
     "draf", "rasimu", "mfano", "usitume", "labda", "halimbawa", "huwag", "mali", "drög", "dæmi", "ekki", "kannski", "röng",
     "esborrany", "mustand", "näide", "vale", "melnraksts", "piemērs", "nepareizi", "juodraštis", "pavyzdys", "neteisinga",
     "nacrt", "primjer", "primer", "nemoj", "pogrešno", "osnutek", "príklad", "shembull", "mos", "drafft", "dréacht", "sampla",
     "zirriborro", "adibidea", "maling", "burador",
+];
+
+/// Words that make an act before an element wait: for a condition or a time.
+#[rustfmt::skip]
+const CONDITIONAL: &[&str] = &[
+    "assuming", "before", "case", "depending", "if", "later", "once", "pending", "provided", "soon", "suppose", "supposing", "till", "tomorrow", "unless",
+    "until", "when", "whenever", "falls", "sobald", "sofern", "wenn", "bevor", "später", "demain", "dès", "lorsque", "quand",
+    "si", "cuando", "mañana", "caso", "quando", "assim", "appena", "se", "als", "indien", "wanneer", "zodra", "när", "om", "når", "hvis",
+    "если", "когда", "завтра", "якщо", "коли", "gdy", "jeśli", "kiedy", "až", "když", "pokud", "eğer", "ha", "αν", "όταν",
+    "إذا", "عندما", "لو", "اگر", "אם", "כאשר", "अगर", "यदि", "जब", "ถ้า", "เมื่อ", "jika", "ketika", "nếu", "khi",
+    "如果", "确认后", "確認後", "完成后", "之后", "以后", "明天", "もし", "場合", "明日", "たら", "만약", "내일",
+];
+
+/// Words by which a sentence supposes something.
+#[rustfmt::skip]
+const SUPPOSING: &[&str] = &[
+    "exercise-", "hypothetic-", "imagine", "maybe", "perhaps", "pretend", "suppose", "supposing", "vielleicht", "peut", "quizá", "quizás",
+    "talvez", "forse", "misschien", "kanske", "возможно", "może", "belki", "可能", "也许", "或许", "かも",
+];
+
+/// Words by which a model says that it acts, or shows what it acts by.
+#[rustfmt::skip]
+const ACTING: &[&str] = &[
+    "ado", "attached", "below", "here", "i", "let", "we", "folgend-", "hier", "hiermit", "ich", "nachfolgend", "wir", "hierbij", "ik", "wij", "här", "her", "jag", "jeg",
+    "vi", "j", "je", "nous", "voici", "voilà", "adjunto", "aquí", "busco", "compro", "consulto", "ejecuto", "envío", "hago", "llamo",
+    "mando", "pago", "pido", "procedo", "realizo", "vamos", "voy", "aqui", "envio", "executo", "faço", "segue", "vou", "cerco", "ecco", "effettuo", "eseguo",
+    "faccio", "invio", "ordino", "iată", "oto", "płacę", "składam", "wykonuję", "wysyłam", "zamawiam", "objednávám", "posílám", "zde",
+    "вот", "выполняю", "делаю", "заказываю", "запускаю", "ищу", "мы", "оформляю", "отправляю", "плачу", "я", "ось", "işte", "íme",
+    "tässä", "ορίστε", "إليك", "سأ-", "הנה", "मैं", "यहाँ", "रहा", "นี่คือ", "ฉัน", "đây", "tôi", "berikut", "saya",
+    "我", "以下", "如下", "现在", "現在", "为您", "こちら", "承知", "いたします", "致します", "します", "주문", "여기",
+];
+
+/// Ends of the words with which a model says that it acts, in languages whose verbs stand last.
+const ACTING_ENDS: [&str; 7] = ["yorum", "yoruz", "ます", "합니다", "겠습니다", "हूँ", "हूं"];
+
+/// Ends of the words with which Romance languages suppose: `serait`.
+const SUBJUNCTIVE_ENDS: [&str; 5] = ["rait", "raient", "ría", "rían", "rebbe"];
+
+/// Words in `-ing` that no act begins with.
+#[rustfmt::skip]
+const NO_ACTS: [&str; 20] = [
+    "according", "assuming", "awaiting", "barring", "considering", "depending", "during", "everything", "excluding", "existing",
+    "including", "missing", "anything", "nothing", "something", "pending", "providing", "supposing", "testing", "waiting",
+];
+
+/// Words behind the one that names the actor by which the act is past, or not real.
+#[rustfmt::skip]
+const UNREAL: [&str; 15] = [
+    "could", "had", "may", "might", "said", "was", "were", "would", "wrote", "hatte", "hätte", "könnte", "war", "würde", "бы",
+];
+
+/// Words that deny a thing, not the act that is announced beside them: `I do it without the extras:`.
+const LOOSE: [&str; 19] = [
+    "again", "bez", "error", "failed", "instead", "later", "no", "non", "ohne", "old", "previous", "sans", "sem",
+    "senza", "should", "sin", "statt", "without", "без",
+];
+
+/// Words with which models close what they say.
+#[rustfmt::skip]
+const CLOSING: &[&str] = &[
+    "anything", "continue", "else", "further", "happy", "help", "hesitate", "need", "needed", "question-", "worry", "fragen", "gern", "gerne",
+    "helfen", "sonst", "weiter-", "autre", "besoin", "hésitez", "algo", "ayuda", "dudas", "más", "dúvida-", "mais", "ajuda", "altro", "aiuto", "domande", "вопрос-", "ещё",
+    "помочь", "pytania", "其他", "问题", "問題", "帮", "需要", "他に", "質問", "궁금", "도움",
+];
+
+/// Words behind an element by which it waits for a consent or a time, or is held back.
+#[rustfmt::skip]
+const WAITING: &[&str] = &[
+    "ahead", "approval", "approve-", "awaiting", "before", "confirm", "mistake", "only", "signature", "test", "permission", "disregard", "ignor-", "scratch", "bevor", "bestätigen", "freigabe", "nur",
+    "avant", "confirmer", "confirmez", "accord", "qu", "confirma", "confirme", "solo", "sólo", "apenas", "conferma", "подтверд-", "потверд-",
+    "请确认", "確認して", "확인해",
+];
+
+/// First words of a sentence behind an element that takes it back.
+#[rustfmt::skip]
+const TURNING: &[&str] = &[
+    "actually", "oops", "hmm", "scratch", "ignore", "disregard", "forget", "undo", "correction", "nevermind", "moment", "doch",
+    "stopp", "vergiss", "ignoriere", "oubliez", "olvida", "стоп", "отмена", "ой", "待って", "等等", "sorry", "pardon", "kidding", "entschuldigung", "perdón", "perdona", "scusa",
+];
+
+/// The same, if a pause stands behind them: `No.`, `Wait, …`
+#[rustfmt::skip]
+const STOPPING: &[&str] = &[
+    "no", "nope", "wait", "stop", "nein", "halt", "warte", "non", "attends", "espera", "espere", "nao",
+    "não", "aspetta", "nee", "nej", "nei", "нет", "подожди", "nie", "不", "不对", "いいえ", "아니",
+];
+
+/// Words behind several elements that point at one of them.
+#[rustfmt::skip]
+const ORDINALS: &[&str] = &[
+    "first", "second", "third", "latter", "former", "last", "one", "line", "erste", "ersten", "zweite", "zweiten",
+    "première", "premier", "deuxième", "seconde", "primera", "primero", "segunda", "segundo", "первый", "второй", "第一", "第二",
 ];
 
 /// Words that may take back what stands before them, judge it, or choose between several.
@@ -159,33 +253,39 @@ const MENTIONING: &[&str] = &[
 #[rustfmt::skip]
 const LEADING: &[&str] = &[
     // English
+    "again", "based", "so", "once", "short", "summarize", "therefore", "thus", "hence", "required", "requested", "at", "results", "above", "got", "three", "two", "corrected", "fixed", "placed", "retry", "revised", "re", "ve", "am", "thank", "thanks", "waiting", "due", "both",
     "action", "actions", "additional", "all", "alright", "api", "argument", "arguments", "assistant", "begin", "below",
-    "body", "both", "boxed", "code", "command", "commands", "content", "corresponding", "data",
-    "display", "done", "execute", "fine", "following", "further", "go", "goes", "got", "great", "hello", "her", "hi",
+    "body", "boxed", "code", "command", "commands", "content", "corresponding", "data",
+    "display", "done", "execute", "fine", "following", "further", "go", "goes", "great", "hello", "her", "hi",
     "invocation", "item", "items", "lookup", "message", "my", "new", "ok", "okay", "order", "orders", "output", "part",
     "payload", "perfect", "python", "please", "query", "queries", "reply", "request", "requests", "response", "result", "run", "say",
-    "says", "see", "send", "stage", "start", "submit", "summary", "sure", "task", "text", "thanks", "this", "title", "type",
+    "says", "see", "send", "stage", "start", "submit", "summary", "sure", "task", "text", "this", "title", "type",
     "update",
     "use", "value", "write", "xhtml", "xml", "yaml", "html", "json", "yes", "yep", "conclusion", "input",
     // German, Dutch, Scandinavian
+    "antwort", "lautet", "deshalb", "daher", "bestelle", "sende", "führe", "meine", "meinen", "lägger", "okej", "prima", "jetzt",
     "aktion", "anfrage", "aufruf", "ausgabe", "auftrag", "befehl", "bestellung", "bestellungen", "ergebnis", "gern",
     "gerne", "hier", "ja", "jawohl", "klar", "nachricht", "natürlich", "schritt", "suche",
     "abfrage", "inhalt", "werkzeug", "actie", "bericht", "bestelling", "hierbij", "stap", "uitvoer", "zoekopdracht", "här",
     "steg", "svar", "sökning", "beställning", "bestilling", "søgning",
     // Romance
+    "accord", "bon", "très", "mon", "ma", "esta", "este", "es", "mi", "minha", "mia", "va", "bene", "perfecto", "bueno",
     "appel", "bien", "commande", "commandes", "entendu", "étape", "oui", "recherche", "requête", "sortie", "sûr", "voici",
     "voilà", "aquí", "búsqueda", "claro", "consulta", "llamada", "mensaje", "orden", "paso", "pedido", "salida",
     "sí", "acción", "aqui", "busca", "chamada", "mensagem", "ordem", "passo", "pesquisa", "saída", "ação", "sim", "azione",
     "certo", "chiamata", "comando", "ecco", "messaggio", "ordine", "ricerca", "richiesta", "sì",
     // Slavic
+    "мой", "моя", "готово", "это", "dobře", "jasne", "tady",
     "вот", "вызов", "вывод", "да", "действие", "заказ", "запрос", "команда", "конечно", "поиск", "результат", "сообщение",
     "хорошо", "шаг", "ось", "замовлення", "запит", "oto", "krok", "polecenie", "tak", "wynik", "wyszukiwanie",
     "zamówienie", "zapytanie", "dotaz", "objednávka", "zde",
     // Chinese, Japanese, Korean
+    "第", "明白",
     "下单", "我", "回答", "回复", "答案", "回覆", "下單", "以下", "任务", "内容", "動作", "动作", "命令", "如下", "好的", "好", "执行", "指令", "搜索", "操作", "查询", "查詢", "步骤", "消息", "结果",
     "訂單", "订单", "请求", "调用", "輸出", "输出", "はい", "了解", "実行", "手順", "承知", "検索", "次", "注文", "結果", "出力", "呼び出し",
     "검색", "결과", "네", "다음", "단계", "명령", "실행", "알겠", "요청", "주문", "출력", "호출",
     // Others
+    "यह", "इसका", "उत्तर", "ऑर्डर", "ठीक", "है", "baik", "được", "rồi",
     "adım", "arama", "işte", "sipariş", "sonuç", "çağrı", "tamam", "rendelés", "keresés", "íme", "parancs", "بحث", "حسنا",
     "طلب", "نعم", "إليك", "خطوة", "نتيجة", "חיפוש", "הזמנה", "הנה", "כן", "खोज", "आदेश", "हाँ", "ค้นหา", "คำสั่ง",
     "pencarian", "perintah", "pesanan", "ya", "tìm", "lệnh",
@@ -228,14 +328,84 @@ impl Lexicon {
 }
 
 static DENIES: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(DENYING));
+static CONDITIONS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CONDITIONAL));
+static SUPPOSES: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(SUPPOSING));
+static ACTS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(ACTING));
+static CLOSES_TALK: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CLOSING));
+static WAITS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(WAITING));
 static TAKES_BACK: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CONTRARY));
 static CHOOSES: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CHOOSING));
 static MENTIONS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(MENTIONING));
 static LEADS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(LEADING));
 
-/// Returns whether a word denies, quotes or questions the element beside it.
+/// Returns whether a word denies, quotes or questions the element beside it, or makes it depend on something.
 pub(super) fn denies(word: &str) -> bool {
-    words::is_denial(word) || DENIES.has(word)
+    negates(word) || conditions(word)
+}
+
+/// Returns whether a word denies, quotes or questions the element beside it.
+pub(super) fn negates(word: &str) -> bool {
+    words::is_denial(word) || DENIES.has(word) || SUBJUNCTIVE_ENDS.iter().any(|end| word.ends_with(end))
+}
+
+/// Returns whether a word makes the act of a sentence wait for a condition or a time.
+pub(super) fn conditions(word: &str) -> bool {
+    CONDITIONS.has(word)
+}
+
+/// Returns whether a sentence with this word supposes something.
+pub(super) fn supposes(word: &str) -> bool {
+    SUPPOSES.has(word)
+}
+
+/// Returns whether a word names the model as the one who acts, or shows what it acts by.
+pub(super) fn names_actor(word: &str) -> bool {
+    ACTS.has(word)
+}
+
+/// Returns whether a word says what the model is doing: `Ordering`.
+pub(super) fn is_doing(word: &str) -> bool {
+    word.len() > 5 && word.ends_with("ing") && !NO_ACTS.contains(&word) && !denies(word)
+}
+
+/// Returns whether the last word of a sentence says that the model acts.
+pub(super) fn ends_as_act(word: &str) -> bool {
+    ACTING_ENDS.iter().any(|end| word.ends_with(end))
+}
+
+/// Returns whether an act is past or not real by the word behind its actor.
+pub(super) fn is_unreal(word: &str) -> bool {
+    UNREAL.contains(&word)
+}
+
+/// Returns whether a word that denies may deny a thing beside the act.
+pub(super) fn is_loose(word: &str) -> bool {
+    LOOSE.contains(&word)
+}
+
+/// Returns whether a word stands in phrases with which models close what they say.
+pub(super) fn closes_talk(word: &str) -> bool {
+    CLOSES_TALK.has(word)
+}
+
+/// Returns whether a word behind an element makes it wait for a consent, or holds it back.
+pub(super) fn waits(word: &str) -> bool {
+    WAITS.has(word)
+}
+
+/// Returns whether a sentence that begins with this word takes back what stands before it.
+pub(super) fn turns(first: &str) -> bool {
+    TURNING.contains(&first)
+}
+
+/// Returns whether a sentence that begins with this word, and a pause, takes back what stands before it.
+pub(super) fn stops_at(first: &str) -> bool {
+    STOPPING.contains(&first)
+}
+
+/// Returns whether a word points at one of several elements.
+pub(super) fn is_ordinal(word: &str) -> bool {
+    ORDINALS.contains(&word)
 }
 
 /// Returns whether a word may take back an element before it, or tells of two elements which one is meant.
@@ -260,8 +430,7 @@ pub(super) fn mentions(word: &str) -> bool {
 
 /// Returns whether a word announces an element and says nothing about it.
 pub(super) fn leads(word: &str) -> bool {
-    let is_act = || word.len() > 5 && word.ends_with("ing");
-    matches!(joint(word), Joint::Joins | Joint::Nothing) || words::is_answer(word) || LEADS.has(word) || is_act()
+    matches!(joint(word), Joint::Joins | Joint::Nothing) || words::is_answer(word) || LEADS.has(word) || is_doing(word)
 }
 
 /// Tests for a character of a script that writes no spaces between words, or whose words take endings.
@@ -275,7 +444,21 @@ mod tests {
 
     #[test]
     fn words_are_listed_once_and_alone() {
-        for list in [DENYING, CONTRARY, CHOOSING, MENTIONING, LEADING] {
+        for list in [
+            DENYING,
+            CONDITIONAL,
+            SUPPOSING,
+            ACTING,
+            CLOSING,
+            WAITING,
+            TURNING,
+            STOPPING,
+            ORDINALS,
+            CONTRARY,
+            CHOOSING,
+            MENTIONING,
+            LEADING,
+        ] {
             let mut seen = HashSet::new();
             for entry in list {
                 assert!(seen.insert(entry), "{entry} is listed twice");

@@ -4,17 +4,22 @@
 //! - between the start of its line and the element stand only words, a mark of a list, quotes, emphasis, and signs that
 //!   introduce (`:`, `→`). What comments, quotes, strikes out or deletes (`//`, `>`, `~`, `-` right before it, ❌) is none of these, so
 //!   no list of notations is needed;
-//! - the clause before it denies nothing (`denying.rs`);
-//! - a label of one or two words before it is known to announce (`Order:`, `Answer:`), its words stand in the element, or it is
-//!   written in Latin letters (`Tomorrow:`), for whose languages `denying.rs` has lists. Any other label may deny it in a language
-//!   that no list has; but labels of several elements in a row that have one form tell them apart (`between.rs`);
-//! - what follows it takes nothing back.
+//! - the words that lead to it announce it. Nothing announces but what is known to: all words of the clause only announce
+//!   (`Here is the order:`, `Answer:`) or stand in the element, or the model says that it acts (`Now I order five:`, `Ordering
+//!   five:`). Unknown words lead to nothing, in any language. A sentence that has ended tells of something, unless it asks or
+//!   supposes. A label of unknown words is plain under a line that announces (`I place these orders:`, then `Pens: …`);
+//! - no word denies it, and no condition stands in the sentence before it (`denying.rs`);
+//! - what follows it neither asks, nor denies, nor waits for a consent.
 
 use super::between::{NEAR, floor, is_word};
-use super::denying::{SIGNS, chooses, denies, is_unspaced, leads};
+use super::denying::{
+    SIGNS, chooses, closes_talk, conditions, denies, ends_as_act, is_doing, is_loose, is_ordinal, is_unreal, leads,
+    names_actor, negates, stops_at, supposes, turns, waits,
+};
 use super::lexis::excerpt;
 use super::outside::Root;
 use super::scan::Scanner;
+use super::sentence::line_of;
 use super::words::{Joint, is_thought, joint, words};
 use super::{RepairError, between, fence};
 
@@ -27,6 +32,9 @@ pub(super) enum Lead {
     Label,
     Denies,
 }
+
+/// Signs between the clauses of a sentence.
+const PAUSES: [char; 9] = [',', '，', '、', ';', '；', ':', '：', '—', '–'];
 
 /// Signs that end a sentence.
 const ENDS: [char; 8] = ['.', '!', '?', '…', '。', '！', '？', '।'];
@@ -49,9 +57,14 @@ impl<'t> Scanner<'t> {
         if end <= start || self.outside.doubt.is_some() {
             return;
         }
-        let behind = self.heard_in(end, floor(self.text, (end + NEAR).min(self.text.len())));
+        let until = floor(self.text, (end + NEAR).min(self.text.len()));
+        let behind = self.heard_in(end, until);
+        // Examples of a dialogue have several questions.
+        let begins = |line: &str, letter: &str| line.trim_start().starts_with(letter);
+        let is_example =
+            begins(line_of(&self.text[..start]), "A:") && self.text[end..until].lines().any(|line| begins(line, "Q:"));
         let (at, name) = (self.position(start), excerpt(name));
-        if takes_back(&behind) {
+        if is_example || takes_back(&behind) {
             self.outside.doubt = Some(RepairError::Draft { at, name });
         } else if self.roots > 1 {
             let first = self.outside.first;
@@ -74,44 +87,88 @@ pub(super) fn lead(text: &str, own: &str) -> Lead {
     if !is_plain(prefix) {
         return Lead::Denies;
     }
-    if words(prefix).next().is_some_and(|(.., word)| is_word(&word) || !is_mark(prefix)) {
-        return statement(prefix, own);
-    }
-    let mut lines: Vec<&str> = above.lines().map(str::trim).collect();
+    let own: Vec<String> = words(own).map(|(.., word)| word).collect();
+    let mut lines: Vec<&str> = above.split('\n').map(str::trim).collect();
     let is_adjacent = lines.last().is_some_and(|last| !last.is_empty());
     lines.retain(|line| !line.is_empty() && !is_rule(line));
+    if says_something(prefix) {
+        return line_before(prefix, &own).or_under(&lines, &own);
+    }
     if lines.last().is_some_and(|line| fence::is_line(line)) {
         let fence = lines.pop().unwrap_or_default();
         // A code block ends here, or begins.
         if fence::is_closing(fence) && lines.iter().filter(|line| fence::is_line(line)).count() % 2 == 1 {
             return Lead::Plain;
         }
-        let own: Vec<String> = words(own).map(|(.., word)| word).collect();
         let says_nothing = |word: &String| between::is_language(word) || leads(word) || own.contains(word);
         if words(fence).any(|(.., word)| denies(&word) || !says_nothing(&word)) {
             return Lead::Denies;
         }
     }
-    let Some(line) = lines.last() else { return Lead::Plain };
+    let Some(line) = lines.pop() else { return Lead::Plain };
     if fence::is_line(line) {
         return Lead::Plain;
     }
     if line.starts_with(SIGNS) || (is_adjacent && opens_comment(line)) {
         return Lead::Denies;
     }
-    // A key of YAML may have a block of text as its value: `plan: |`.
-    let is_heading =
-        line.starts_with('#') || line.ends_with(['*', '_', ':', '：']) || line.contains(": |") || line.ends_with(": >");
-    if is_heading || line.ends_with(|c: char| c.is_alphanumeric() || c == ',') {
-        return statement(line, own);
+    // An item of a list, or a quotation, that doesn't touch the element says nothing about it.
+    if !is_adjacent && is_item(line) {
+        return Lead::Plain;
     }
-    let sentence = line.trim_end_matches(is_closing).trim_end_matches(ENDS);
-    let sentence = sentence.rsplit(ENDS).next().unwrap_or_default();
-    let first: Vec<String> = words(sentence).take(2).map(|(.., word)| word).collect();
-    match first.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["never" | "don", ..] | ["do", "not"] => Lead::Denies,
-        _ => Lead::Plain,
+    // The fence of a code block may stand behind words.
+    let line = line.rsplit_once("```").map_or(line, |(words, _)| words.trim_end());
+    if is_code(line) {
+        return Lead::Denies;
     }
+    line_before(line, &own).or_under(&lines, &own)
+}
+
+/// Reads a line of words before an element: a sentence that has ended, or one that leads to the element.
+fn line_before(line: &str, own: &[String]) -> Lead {
+    match line.trim_end().trim_end_matches(is_closing).strip_suffix(ENDS) {
+        Some(sentence) if !line.starts_with('#') => told(sentence, line),
+        _ => statement(line, own),
+    }
+}
+
+impl Lead {
+    /// A label of unknown words is plain under a line that announces what stands below it.
+    fn or_under(self, lines: &[&str], own: &[String]) -> Self {
+        let announces = |line: &&str| match line.ends_with([':', '：']) {
+            true => statement(line, own) == Self::Plain,
+            false => acts(&said_in(line), own) && !words(line).any(|(.., word)| denies(&word)),
+        };
+        let is_announced = || lines.iter().rev().find(|line| !line.starts_with('|')).is_some_and(announces);
+        if self == Self::Label && is_announced() { Self::Plain } else { self }
+    }
+}
+
+fn said_in(text: &str) -> Vec<String> {
+    words(text).map(|(.., word)| word).collect()
+}
+
+fn says_something(prefix: &str) -> bool {
+    words(prefix).next().is_some_and(|(.., word)| is_word(&word) || !is_mark(prefix))
+}
+
+/// Returns whether a line is an item of a list or a quotation.
+fn is_item(line: &str) -> bool {
+    let mark = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    line.starts_with(['>', '-', '*', '•']) && !line.starts_with("**")
+        || mark.len() < line.len() && mark.starts_with(['.', ')'])
+}
+
+/// Reads the sentence that ends right before an element: it tells of something, unless it asks, supposes or forbids.
+fn told(sentence: &str, line: &str) -> Lead {
+    let sentence = sentence.trim_end_matches(ENDS).rsplit(ENDS).next().unwrap_or_default();
+    let said = said_in(sentence);
+    let forbids = matches!(
+        said.iter().take(2).map(String::as_str).collect::<Vec<_>>()[..],
+        ["never" | "don", ..] | ["do", "not"]
+    );
+    let asks = line.trim_end_matches(is_closing).ends_with(['?', '？']);
+    if forbids || asks || said.iter().any(|word| supposes(word)) { Lead::Denies } else { Lead::Plain }
 }
 
 /// Returns whether a text is the mark of a list, with one letter or number: `a)`, `(1)`, `2.`
@@ -119,50 +176,95 @@ fn is_mark(prefix: &str) -> bool {
     !prefix.trim_end().ends_with([':', '：']) || !prefix.contains(char::is_alphabetic)
 }
 
-/// Reads the last clause before an element, or its label.
-fn statement(line: &str, own: &str) -> Lead {
+/// Reads the last clause before an element, or its label: it announces the element if it holds no words but known ones, or if
+/// the model says in it that it acts now.
+fn statement(line: &str, own: &[String]) -> Lead {
     const ABBREVIATIONS: [&str; 10] = ["e.g", "e. g", "z.b", "z. b", "p.ex", "p. ex", "p.ej", "p. ej", "t.ex", "f.eks"];
     let lower = line.to_lowercase();
     if ABBREVIATIONS.iter().any(|short| lower.contains(short)) {
         return Lead::Denies;
     }
-    let is_long = words(line).count() > 5;
-    let ends = |c: char| ENDS.contains(&c) || (is_long && matches!(c, ',' | '，' | '、' | ';' | '；'));
-    let clause = line.rsplit(ends).find(|part| words(part).next().is_some()).unwrap_or(line);
-    let said: Vec<String> = words(clause).map(|(.., word)| word).collect();
-    // Of a longer sentence, such a word may tell of something else: `Instead of that I do it carefully:`.
-    const LOOSE: [&str; 8] = ["before", "instead", "later", "old", "previous", "failed", "error", "statt"];
-    let is_denied = said.iter().enumerate().any(|(at, word)| {
-        let is_of_thoughts = said.get(at + 1).is_some_and(|next| is_thought(next));
-        denies(word) && !is_of_thoughts && !(said.len() > 4 && LOOSE.contains(&word.as_str()))
-    });
-    if is_denied {
+    // A condition counts for all of the sentence, a denial for its clause: `No problem, I do it:`.
+    let sentence = last_sentence(line);
+    let all = said_in(sentence);
+    let is_word_of = |word: &str, at: Option<usize>| at.and_then(|at| all.get(at)).is_some_and(|next| next == word);
+    // `once more`, `at once`
+    let is_more = |at: usize| is_word_of("more", Some(at + 1)) || is_word_of("at", at.checked_sub(1));
+    let waits = all.iter().enumerate().any(|(at, word)| conditions(word) && !is_more(at));
+    if waits || words(line).any(|(.., word)| supposes(&word)) {
         return Lead::Denies;
     }
-    // An act that waits for a consent: `pending your approval`, `as soon as you confirm`.
-    const CONSENT: [&str; 10] =
-        ["confirm", "confirms", "confirmation", "approve", "approval", "consent", "agree", "permission", "ok", "okay"];
-    let waits =
-        said.windows(2).any(|pair| matches!(pair[0].as_str(), "you" | "your") && CONSENT.contains(&pair[1].as_str()));
-    if waits || said.iter().any(|word| matches!(word.as_str(), "pending" | "preview" | "dry")) {
-        return Lead::Denies;
+    let clause = sentence.rsplit(PAUSES).find(|part| words(part).next().is_some()).unwrap_or(sentence);
+    let mut said = said_in(clause);
+    if !acts(&said, own) && all.len() <= 5 {
+        said.clone_from(&all);
     }
-    let own: Vec<String> = words(own).map(|(.., word)| word).collect();
-    let is_letter =
-        said.len() == 1 && said[0] != "a" && !own.contains(&said[0]) && !is_word(&said[0]) && !is_mark(line);
-    let is_few = said.len() <= 3;
-    let before = clause.as_ptr() as usize - line.as_ptr() as usize;
-    let is_whole = clause.len() == line.len() || !line[..before].contains(char::is_alphanumeric);
-    let said: Vec<&String> = said.iter().filter(|word| is_word(word)).collect();
-    let is_short = is_whole && is_few && said.len() <= 2 && clause.chars().filter(|&c| is_unspaced(c)).count() <= 6;
-    // The lists have the languages that are written in Latin letters; others are too many.
-    let is_listed =
-        || said.iter().all(|word| word.chars().all(|c| c < '\u{250}' || ('\u{1e00}'..'\u{1f00}').contains(&c)));
-    let is_known = |word: &&String| leads(word) || own.contains(word);
-    match !is_letter && (said.is_empty() || !is_short || said.iter().any(is_known) || is_listed()) {
-        true => Lead::Plain,
-        false => Lead::Label,
+    let acts = acts(&said, own) || acts(&all, own);
+    let is_of_thoughts = |at: usize| said.get(at + 1).is_some_and(|next| is_thought(next));
+    let is_denied = |(at, word): (usize, &String)| match word.as_str() {
+        "can" => said.get(at + 1).is_some_and(|next| next == "t"),
+        word => {
+            let is_beside = is_of_thoughts(at) || conditions(word) || (acts && said.len() > 2 && is_loose(word));
+            denies(word) && !is_beside
+        }
+    };
+    // `Q:` and `A/B:` are labels, `a)` is a mark.
+    let is_lettered = said.iter().all(|word| word.len() == 1) && said != ["a"] && !is_mark(line);
+    let is_known = |(at, word): (usize, &String)| {
+        is_of_thoughts(at) || (is_known(word, own) && !is_lettered) || own.contains(word)
+    };
+    match () {
+        () if said.iter().enumerate().any(is_denied) => Lead::Denies,
+        () if acts || said.iter().enumerate().all(is_known) => Lead::Plain,
+        () => Lead::Label,
     }
+}
+
+/// The last sentence of a line that has words. A full stop behind a number is the mark of a list.
+fn last_sentence(line: &str) -> &str {
+    let is_mark = |before: &str| {
+        let bare = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        (1..3).contains(&(before.len() - bare.len())) && (bare.is_empty() || bare.ends_with(char::is_whitespace))
+    };
+    let ends = line.match_indices(ENDS).filter(|(at, _)| !is_mark(&line[..*at]));
+    let mut starts = ends.map(|(at, end)| at + end.len()).filter(|&at| words(&line[at..]).next().is_some());
+    starts.next_back().map_or(line, |at| &line[at..])
+}
+
+/// Returns whether a line assigns, opens a string, or sends its text to a program: `x = '''`, `cat <<EOF`.
+fn is_code(line: &str) -> bool {
+    let assigns =
+        line.match_indices('=').any(|(at, _)| !line[at..].starts_with("=>") && !line[..at].ends_with(['=', '>']));
+    let opens = |quote: char| line.ends_with(quote) && line.matches(quote).count() % 2 == 1;
+    (assigns && says_something(line)) || line.contains("<<") || ['"', '\'', '`'].into_iter().any(opens)
+}
+
+/// Returns whether a word says nothing that the element doesn't say, or only announces it.
+fn is_known(word: &str, own: &[String]) -> bool {
+    const STEM: usize = 3;
+    let shares = |known: &String| known.len() >= STEM && word.starts_with(known.as_str());
+    leads(word)
+        || names_actor(word)
+        || is_thought(word)
+        || between::is_article(word)
+        || joint(word) == Joint::Names
+        || own.iter().any(|known| known == word || shares(known))
+}
+
+/// Returns whether the model says that it acts: only known words stand before the one that names it (`Good, so I order …`), or
+/// an act begins the clause (`Ordering five pens`) or ends it, as in languages whose verbs stand last.
+fn acts(said: &[String], own: &[String]) -> bool {
+    // `I could order`, `I was about to order`
+    let is_past = |at: usize| said.get(at + 1).is_some_and(|next| is_unreal(next));
+    let known = said.iter().take_while(|word| is_known(word, own) || is_loose(word)).enumerate();
+    let names = known.into_iter().any(|(at, word)| names_actor(word) && !is_past(at));
+    let behind = said.iter().skip_while(|word| joint(word) == Joint::Joins);
+    let goes_on =
+        || said.len() > behind.clone().count() && behind.clone().next().is_some_and(|word| between::is_article(word));
+    names
+        || goes_on()
+        || behind.clone().next().is_some_and(|word| is_doing(word))
+        || said.last().is_some_and(|word| ends_as_act(word))
 }
 
 /// Returns whether the signs before an element on its line only enclose, mark or introduce it.
@@ -225,168 +327,59 @@ fn opens_comment(line: &str) -> bool {
     OPENERS.iter().any(|opener| line.starts_with(opener)) || (line.starts_with("if") && line.ends_with([':', '{']))
 }
 
-/// Returns whether what follows an element takes it back.
+/// Returns whether what follows an element takes it back, or leaves it open.
 fn takes_back(behind: &str) -> bool {
-    let (line, rest) = behind.split_once('\n').unwrap_or((behind, ""));
+    const MOST: usize = 6;
+    let line = behind.lines().next().unwrap_or_default();
     let line = line.trim_start_matches(|c: char| c.is_whitespace() || is_closing(c));
-    if line.starts_with(['?', '？']) || line.contains(SIGNS) {
+    let is_aside = line.starts_with(['(', '<', '←', '—', '–', '-']);
+    let aside =
+        line.trim_start_matches(|c: char| !c.is_alphanumeric()).split(|c: char| ENDS.contains(&c) || c == ',').next();
+    let is_judged = || words(aside.unwrap_or_default()).any(|(.., word)| joint(&word) == Joint::Denies);
+    if line.starts_with(['?', '？']) || line.contains(SIGNS) || (is_aside && is_judged()) {
         return true;
     }
-    let clause = line.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let clause = clause
-        .split(|c: char| ENDS.contains(&c) || matches!(c, ',' | ';' | ':' | '，' | '：'))
-        .next()
-        .unwrap_or_default();
-    let said: Vec<String> = words(clause).map(|(.., word)| word).collect();
-    let is_aside = line.starts_with(['(', '<', '←', '—', '–', '-']);
-    let is_remark =
-        said.len() <= 5 && said.iter().any(|word| denies(word) || (is_aside && joint(word) == Joint::Denies));
-    let next = rest.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    is_remark || recants(line) || recants(next) || behind.split(ENDS_OR_LINES).take(4).any(holds_back)
+    let ends = |c: char| ENDS.contains(&c) || matches!(c, '\n' | ';');
+    // The end of an instruction is no question.
+    let behind = behind.replace("?>", ">");
+    behind.split_inclusive(ends).filter(|sentence| words(sentence).next().is_some()).take(MOST).any(withholds)
 }
 
-/// Signs between the sentences behind an element.
-const ENDS_OR_LINES: [char; 9] = ['.', '!', '?', '…', '。', '！', '？', '\n', ';'];
-
-/// Returns whether a sentence holds an act back that stands before it: `Do not run this on production`, `Shall I go ahead`,
-/// `This has not been submitted`, `Reply "yes" to confirm`.
-fn holds_back(sentence: &str) -> bool {
-    const ACTS: [&str; 14] = [
-        "run",
-        "send",
-        "sent",
-        "execute",
-        "executed",
-        "submit",
-        "submitted",
-        "call",
-        "apply",
-        "applied",
-        "place",
-        "placed",
-        "order",
-        "use",
-    ];
-    const ASKS: [&str; 8] = ["go", "proceed", "confirm", "approve", "send", "submit", "run", "execute"];
-    let said: Vec<String> = words(sentence).map(|(.., word)| word).take(10).collect();
-    let has = |list: &[&str]| said.iter().any(|word| list.contains(&word.as_str()));
-    if said.is_empty() || said.len() > 9 {
-        return false;
+/// Returns whether a sentence behind an element withholds it: it asks, denies, waits for a consent, or recants. A phrase with which models close (`Let me know if you need anything else`) withholds nothing.
+fn withholds(sentence: &str) -> bool {
+    const MOST: usize = 24;
+    let bare = sentence.trim_start();
+    if bare.starts_with('^') {
+        return true;
     }
-    let is_denied = has(&["not", "don", "never", "nicht", "ne", "no", "не", "ikke", "niet"]) && has(&ACTS);
-    let asks = (said[0] == "shall" || said[0] == "should" || said[0] == "may") && has(&["i", "we"]) && has(&ASKS);
-    let waits = (said[0] == "reply" || said[0] == "please" || said[0] == "say") && has(&["confirm", "approve"]);
-    let takes_back = said.len() <= 4 && has(&["scratch", "disregard", "ignore"]);
-    let is_example = has(&["example", "template", "exemple", "beispiel", "ejemplo"])
-        && has(&["above", "is", "only", "est", "nur", "ist", "es"]);
-    is_denied || asks || waits || takes_back || is_example
+    let said: Vec<(usize, usize, String)> = words(sentence).take(MOST).collect();
+    let has = |test: fn(&str) -> bool| said.iter().any(|(.., word)| test(word));
+    if recants(sentence, &said) {
+        return true;
+    }
+    let ends = sentence.trim_end_matches(|c: char| c.is_whitespace() || is_closing(c));
+    let asks = ends.ends_with(['?', '？']);
+    !has(closes_talk) && (asks || has(waits) || has(|word| negates(word) && !is_loose(word)))
 }
 
 /// Returns whether a sentence recants: `Wait, ignore that.`, `No.`, `On second thought, …`
-fn recants(sentence: &str) -> bool {
-    const ALWAYS: [&str; 22] = [
-        "actually",
-        "oops",
-        "hmm",
-        "scratch",
-        "ignore",
-        "disregard",
-        "forget",
-        "undo",
-        "correction",
-        "nevermind",
-        "moment",
-        "doch",
-        "stopp",
-        "vergiss",
-        "ignoriere",
-        "oubliez",
-        "olvida",
-        "стоп",
-        "отмена",
-        "ой",
-        "待って",
-        "等等",
-    ];
-    const WITH_STOP: [&str; 24] = [
-        "no",
-        "nope",
-        "wait",
-        "stop",
-        "nein",
-        "halt",
-        "warte",
-        "non",
-        "attends",
-        "espera",
-        "espere",
-        "nao",
-        "não",
-        "aspetta",
-        "nee",
-        "nej",
-        "nei",
-        "нет",
-        "подожди",
-        "nie",
-        "不",
-        "不对",
-        "いいえ",
-        "아니",
-    ];
-    const ACTS: [&str; 12] =
-        ["send", "sent", "run", "call", "execute", "do", "order", "use", "this", "that", "senden", "ausführen"];
-    if sentence.trim_start().starts_with('^') {
-        return true;
-    }
-    let first_sentence = sentence.split(ENDS).next().unwrap_or_default();
-    let said: Vec<(usize, usize, String)> = words(sentence).take(12).collect();
+fn recants(sentence: &str, said: &[(usize, usize, String)]) -> bool {
     let Some((_, end, first)) = said.first() else { return false };
     let second = said.get(1).map(|(.., word)| word.as_str());
     let third = said.get(2).map(|(.., word)| word.as_str());
     let stops =
         sentence[*end..].trim_start().starts_with([',', '.', '!', '…', '—', '–', '-', ':', '，', '。', '！', '、']);
     let is_turn = match (first.as_str(), second) {
-        ("on", Some("reflection")) | ("never", Some("mind")) | ("on", Some("second")) => true,
+        ("on", Some("reflection" | "second")) | ("never", Some("mind")) | ("hold", Some("on")) => true,
         ("thinking" | "come", _) => third == Some("again") || second == Some("again"),
         _ => false,
     };
-    let refuses = words(first_sentence)
-        .any(|(.., word)| matches!(word.as_str(), "won" | "not" | "don" | "never" | "nicht"))
-        && words(first_sentence).any(|(.., word)| ACTS.contains(&word.as_str()))
-        && first.as_str() == "i";
-    is_turn || refuses || ALWAYS.contains(&first.as_str()) || (stops && WITH_STOP.contains(&first.as_str()))
+    is_turn || turns(first) || (stops && stops_at(first))
 }
 
 /// Returns whether words behind several elements choose one of them.
 fn picks(behind: &str) -> bool {
-    const ORDINALS: [&str; 24] = [
-        "first",
-        "second",
-        "third",
-        "latter",
-        "former",
-        "last",
-        "one",
-        "line",
-        "erste",
-        "ersten",
-        "zweite",
-        "zweiten",
-        "première",
-        "premier",
-        "deuxième",
-        "seconde",
-        "primera",
-        "primero",
-        "segunda",
-        "segundo",
-        "первый",
-        "второй",
-        "第一",
-        "第二",
-    ];
-    words(behind).any(|(.., word)| chooses(&word) || ORDINALS.contains(&word.as_str()))
+    words(behind).any(|(.., word)| chooses(&word) || is_ordinal(&word))
 }
 
 /// Returns whether a line only separates.

@@ -144,7 +144,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 pub use error::RepairError;
 pub use kind::RepairKind;
 pub(super) use spoken::marks_thoughts;
-pub(super) use thought::is_thought;
+pub(super) use thought::{encloses_calls, is_thought};
 pub use vocabulary::Vocabulary;
 
 use super::Raw;

@@ -253,6 +253,10 @@ impl<'t> Scanner<'t> {
                 self.outside.gap = end;
             }
             Markup::EndTag { name, end, .. } if self.is_undeclared_thought(name) => self.drop_thought_before(end),
+            Markup::EndTag { name, end, .. } if self.is_undeclared_call(name) => {
+                self.silence(at, end);
+                self.skip(end);
+            }
             Markup::EndTag { name, end, well_formed: true } => {
                 self.flush(at);
                 // The end tag behind the prose may be the one that was meant, and the first one text.
@@ -270,6 +274,10 @@ impl<'t> Scanner<'t> {
             Markup::Cut => return Err(self.cut(at)),
             Markup::Text => match self.tags.read(at) {
                 Reading::Tag(tag) if self.is_undeclared_thought(tag.name) => self.thought(&tag),
+                Reading::Tag(tag) if self.is_undeclared_call(tag.name) => {
+                    self.silence(at, tag.end);
+                    self.skip(tag.end);
+                }
                 Reading::Tag(tag) if self.is_mention(&tag) => self.skip(tag.end),
                 Reading::Tag(tag) if self.is_thought(&tag) => self.note_open_thought(&tag),
                 Reading::Tag(tag) => {

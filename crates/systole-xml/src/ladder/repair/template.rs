@@ -363,10 +363,10 @@ fn sense(token: &Token<'_>) -> Option<Found> {
     if !token.is_special {
         let is_written = core.iter().all(|part| part.len() > 2 && part.bytes().all(|byte| byte.is_ascii_alphabetic()));
         let is_neutral = core.is_empty() || !is_written || core.iter().all(|part| is(NEUTRAL, part));
-        return if is_result || (is_other && key != "tool_calls") {
-            quoted(true)
-        } else if is_neutral {
+        return if names_calls(token.word) || (is_neutral && !is_result && !is_other) {
             None
+        } else if is_result || is_other {
+            quoted(true)
         } else {
             quoted(false)
         };
@@ -447,6 +447,15 @@ pub(super) fn names_thoughts(name: &str) -> bool {
     const PARTS: &[&str] = &["think", "thinking", "thought", "thoughts"];
     let is = |list: &[&str], part: &str| list.iter().any(|word| word.eq_ignore_ascii_case(part));
     is(WHOLE, name) || parts(name).any(|part| is(PARTS, part))
+}
+
+/// Tests the name of an element, or a word in brackets, for one in which models enclose calls: `tool_call`, `function_calls`,
+/// `invoke`.
+pub(super) fn names_calls(name: &str) -> bool {
+    const CALLS: &[&str] = &["action", "actions", "call", "calls", "invoke", "use"];
+    const TOOLS: &[&str] = &["function", "functions", "tool", "tools"];
+    let is = |list: &[&str], part: &str| list.iter().any(|word| word.eq_ignore_ascii_case(part));
+    parts(name).all(|part| is(CALLS, part) || is(TOOLS, part)) && parts(name).any(|part| is(CALLS, part))
 }
 
 /// Returns whether a part of a word begins with `think` or `thought`, in any case of letters.

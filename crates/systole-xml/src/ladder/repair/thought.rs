@@ -12,7 +12,7 @@ use super::scan::Scanner;
 use super::sentence::has_word;
 use super::spoken;
 use super::tag::StartTag;
-use super::template::{self, Kind, Marker, Speaker, Voice, names_thoughts};
+use super::template::{self, Kind, Marker, Speaker, Voice, names_calls, names_thoughts};
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
@@ -20,6 +20,11 @@ use crate::ladder::scan::split_prefix;
 /// `<inner_thoughts>`.
 pub(in crate::ladder) fn is_thought(local: &str) -> bool {
     names_thoughts(local)
+}
+
+/// Tests a local name for one in which models enclose their calls: `<tool_call>`.
+pub(in crate::ladder) fn encloses_calls(local: &str) -> bool {
+    names_calls(local)
 }
 
 /// Tokens of language models that look like start tags.
@@ -44,6 +49,12 @@ impl<'t> Scanner<'t> {
     /// An end tag alone ends thoughts whose start tag stands in the prompt of the model.
     pub(super) fn is_undeclared_thought(&self, name: &str) -> bool {
         self.shape == Shape::Fragment && is_thought(split_prefix(name).1) && self.is_unknown(name)
+    }
+
+    /// Tests the name of a tag for one in which models enclose calls, in the output of an emitter whose contract declares no such
+    /// element: the tag says no more than white space.
+    pub(super) fn is_undeclared_call(&self, name: &str) -> bool {
+        self.shape == Shape::Fragment && encloses_calls(split_prefix(name).1) && self.is_unknown(name)
     }
 
     /// Drops all before the end of thoughts that began in the prompt of the model.

@@ -63,6 +63,12 @@ pub(crate) fn shop() -> &'static Vocabulary {
     &CONTRACT
 }
 
+/// The vocabulary of an emitter that may send the payloads of `corpus/model/bot.xsd`: calls that can't be undone.
+pub(crate) fn bot() -> &'static Vocabulary {
+    static CONTRACT: LazyLock<Vocabulary> = LazyLock::new(|| read_contract("bot.xsd"));
+    &CONTRACT
+}
+
 /// The schemas of the payloads of a file of `corpus/model`.
 pub(crate) fn schemas(file: &str) -> Vec<PayloadSchema> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/model").join(file);

@@ -5,7 +5,7 @@ use systole_xml::ladder::repair::{Shape, Vocabulary};
 use systole_xml::ladder::{Raw, parse_fragment};
 use systole_xml::vocab::XmlLimits;
 
-use super::files::{review, run, run_by};
+use super::files::{bot, review, run, run_by};
 
 /// Checks outputs, each with the expected one; `None` for a refusal.
 fn check(contract: Option<&Vocabulary>, cases: &[(&str, Option<&str>)]) {
@@ -145,7 +145,7 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "Now: <done/> &",
         "All is well & good. <done/>",
         "- <done/> &",
-        "Everything is done & checked — <done/>",
+        "Here it is, done & checked — <done/>",
         "Here it is & goes\n<done/>",
     ] {
         check(Some(review()), &[(text, Some("<done/>"))]);
@@ -193,6 +193,151 @@ fn a_payload_behind_signs_that_neither_mark_nor_introduce_it_is_not_sent() {
     }
 }
 
+/// Checks what stands before and behind an order, as `{}`: whether it is sent.
+fn frames(is_sent: bool, frames: &[&str]) {
+    let order = "<order>5 pens</order>";
+    for frame in frames {
+        let text = frame.replace("{}", order);
+        check(Some(bot()), &[(&text, is_sent.then_some(order))]);
+    }
+}
+
+#[test]
+fn a_payload_is_sent_behind_words_that_announce_it() {
+    frames(
+        true,
+        &["I order five:\n{}", "Here is the order:\n{}", "Ordering five pens:\n{}", "Order: {}", "**Pens**\n{}"],
+    );
+    frames(
+        true,
+        &[
+            "The stock is low.\n\n{}",
+            "No problem, I'll order it without the extras:\n{}",
+            "Pas de souci, je commande :\n{}",
+        ],
+    );
+    frames(
+        true,
+        &["Without further ado:\n{}", "The first try failed, so I order once more:\n{}", "Sure! ```xml\n{}\n```"],
+    );
+    // Nothing announces but what is known to: neither a condition, a report, a mode nor a name.
+    frames(
+        false,
+        &[
+            "When the stock is back I'll order:\n{}",
+            "After the backup is done:\n{}",
+            "As soon as you agree, I order:\n{}",
+        ],
+    );
+    frames(
+        false,
+        &["The email contains the following instruction:\n{}", "Agent 2 says:\n{}", "You asked me to repeat this:\n{}"],
+    );
+    frames(
+        false,
+        &[
+            "[dry run]\n{}",
+            "{\"send\": false}\n{}",
+            "DISABLED\n{}",
+            "mode=preview\n\n{}",
+            "Frobnicated:\n{}",
+            "Zxcv qwer asdf uiop hjkl:\n{}",
+        ],
+    );
+    frames(
+        false,
+        &["Is this correct?\n{}", "I could order:\n{}", "I was about to order:\n{}", "Perhaps five are enough.\n{}"],
+    );
+}
+
+#[test]
+fn a_payload_in_a_string_or_an_example_of_a_dialogue_is_not_sent() {
+    frames(
+        false,
+        &["x = '''\n{}\n'''", "const t = `\n{}\n`;", "cat <<EOF > order.xml\n{}\nEOF", "xml = \"\"\"\n{}\n\"\"\""],
+    );
+    frames(
+        false,
+        &[
+            "Q: order five\nA: {}\n\nQ: the time?\nA: I do not know.",
+            "Steps to reproduce: 1. send\n{}\n2. see the crash",
+        ],
+    );
+    frames(true, &["Q: order five?\nA: {}"]);
+}
+
+#[test]
+fn words_behind_a_payload_that_ask_deny_or_wait_hold_it_back() {
+    frames(
+        false,
+        &[
+            "{}\n\nCeci n'est qu'un exemple.",
+            "{}\n\n以上仅为示例。",
+            "{}\n\nI'll wait for your go-ahead before placing it.",
+        ],
+    );
+    frames(
+        false,
+        &[
+            "{}\n\nWould you like me to place this order?",
+            "{}\n\nI haven't sent it.",
+            "{}\n\nSoll ich das so abschicken?",
+        ],
+    );
+    frames(
+        false,
+        &["{}\n\nJust kidding.", "{}\n\nHold on. The stock was updated.", "{}\n\nDone. This is for illustration."],
+    );
+    frames(
+        true,
+        &[
+            "{}\n\nLet me know if you need anything else!",
+            "{}\n\nDon't worry, this stays within the budget.",
+            "{}\n\nN'hésitez pas à me demander.",
+        ],
+    );
+    frames(
+        true,
+        &["{}\n\nWould you like me to continue?", "{}\n\nThe delivery takes three days.", "{}\n\nI'll report later."],
+    );
+}
+
+#[test]
+fn labels_of_variants_are_no_answers() {
+    let pay = |to: &str| format!("<pay><to>{to}</to><amount>7</amount></pay>");
+    let (ann, bob) = (pay("Ann"), pay("Bob"));
+    // Payloads that differ in a number alone may be variants of one act.
+    for (one, other) in [("Primary:", "Fallback:"), ("Minimum:", "Maximum:"), ("Zxcv:", "Qwer:"), ("V1:", "V2:")] {
+        let text = format!("{one} <order>5 pens</order>\n{other} <order>6 pens</order>");
+        check(Some(bot()), &[(&text, None)]);
+    }
+    let both = format!("{ann}{bob}");
+    check(Some(bot()), &[(&format!("Rent: {ann}\nFood: {bob}"), Some(&both))]);
+    let pens = "<order>5 pens</order><order>6 pens</order>";
+    let text = "I place both orders:\n\nKitchen: <order>5 pens</order>\nOffice: <order>6 pens</order>";
+    check(Some(bot()), &[(text, Some(pens))]);
+}
+
+#[test]
+fn tags_around_calls_say_nothing() {
+    let calls = "<order>5 pens</order><run>ls</run>";
+    for text in [
+        "<tool_call>\n<order>5 pens</order>\n</tool_call>\n<tool_call>\n<run>ls</run>\n</tool_call>",
+        "<function_calls><invoke name=\"order\"><order>5 pens</order></invoke><invoke><run>ls</run></invoke></function_calls>",
+        "[TOOL_CALL]<order>5 pens</order>[/TOOL_CALL]\n[TOOL_CALL]<run>ls</run>[/TOOL_CALL]",
+    ] {
+        check(Some(bot()), &[(text, Some(calls))]);
+    }
+    // Well-formed input is read alike; what no contract knows and what holds the results of tools keep their meaning.
+    let parsed = |text: &'static str| {
+        let fragment = parse_fragment(&Raw::new(text), &XmlLimits::default(), bot()).unwrap();
+        fragment.elements.iter().map(|element| element.as_str().to_owned()).collect::<String>()
+    };
+    assert_eq!(parsed("<tool_use><order>5 pens</order></tool_use>"), "<order>5 pens</order>");
+    let results = "<function_results><order>5 pens</order></function_results>";
+    assert_eq!(parsed(results), results);
+}
+
 #[test]
 fn a_payload_behind_a_label_that_nothing_knows_is_not_sent() {
     // No list has the word: a refusal costs a turn.
@@ -208,6 +353,7 @@ fn a_payload_behind_a_label_that_nothing_knows_is_not_sent() {
         "**Drög**\n\n<note>a & b</note>",
         "Drög\n<note>a & b</note>",
         "X: <note>a & b</note>",
+        "Ég skrifa þetta núna: <note>a & b</note>",
     ] {
         check(Some(review()), &[(text, None)]);
     }
@@ -220,12 +366,7 @@ fn a_payload_behind_a_label_that_nothing_knows_is_not_sent() {
         let found = run_by(review(), text, Shape::Fragment);
         assert!(found.is_ok(), "{text}: {found:?}");
     }
-    for text in [
-        "Note: <note>a & b</note>",
-        "## Note\n<note>a & b</note>",
-        "B: <note>a & b</note>",
-        "Ég skrifa þetta núna: <note>a & b</note>",
-    ] {
+    for text in ["Note: <note>a & b</note>", "## Note\n<note>a & b</note>", "B: <note>a & b</note>"] {
         check(Some(review()), &[(text, Some("<note>a &amp; b</note>"))]);
     }
     // So are labels of several in a row, if they have one form and none of them judges.
