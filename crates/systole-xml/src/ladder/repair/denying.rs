@@ -1,7 +1,9 @@
-//! Words and signs beside an element that say that it isn't meant, or perhaps not: a closed list, in some 40 languages.
+//! Words and signs beside an element that announce it, and those that deny it, hold it back or choose: closed lists, in some 40
+//! languages.
 //!
-//! Structure decides first (`frame.rs`, `between.rs`). Only where a label can be either (`Order:` or `Draft:`) its words
-//! decide; a short label in other than Latin letters whose words nothing here knows counts as one that denies.
+//! Structure decides first (`frame.rs`, `between.rs`). Before an element, lists only permit: words that none of them has lead to
+//! nothing. Of words that announce, those that deny or wait take the permission away; behind an element, where words are free,
+//! only they count.
 //!
 //! Words are in their normal form (`words.rs`). One that ends in `-` stands for all that begin with it; one of a script without
 //! spaces between words counts anywhere in a run of letters.

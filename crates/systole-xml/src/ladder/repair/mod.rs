@@ -75,8 +75,8 @@
 //! So is one behind a start tag of thoughts or of an unknown name that has no end tag, and one in or behind brackets that are
 //! no tag of XML (`<function=think>`).
 //!
-//! **Frames.** An element whose frame says that it is a draft, or may be one, is refused: its line, the line above it, the clause
-//! before it, what follows it (`frame.rs`).
+//! **Frames.** An element is sent only if the words that lead to it are known to announce it, and what follows it does not hold it
+//! back (`frame.rs`). Tags in which models enclose calls (`<tool_call>`) say nothing, if the contract doesn't declare them.
 //!
 //! **Several elements.** Of two elements, the first may be a draft that the text between them takes back. So only text that
 //! leads on may stand there (`between.rs`), or labels of one form.
