@@ -34,7 +34,7 @@ pub enum RepairError {
     },
     /// An element in thoughts, where no other one stands behind them; or in brackets of unknown meaning.
     #[error(
-        "{at}: <{name}> stands in thoughts or in the words of another speaker, or the words around it leave that open, and may be a draft: send only what you mean, without thoughts, labels and other turns around it"
+        "{at}: <{name}> stands in thoughts or in the words of another speaker, or the words around it leave that open, and may be a draft: send only what you mean, the element alone, without thoughts, labels and other words around it"
     )]
     Draft {
         /// Start of the element.
