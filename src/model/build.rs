@@ -7,6 +7,7 @@ use super::router::Llm;
 use crate::runtime::{Accepts, ContractBuilder, HandlerKind, OrganismBuilder};
 use crate::settings::ModelSettings;
 use systole_core::core::Contract;
+use systole_xml::ladder::repair::Author;
 
 /// Listeners that models speak for.
 #[derive(Debug, Clone, Copy)]
@@ -25,10 +26,11 @@ impl ModelListener {
     pub const TIMEOUT: Duration = Duration::from_secs(600);
 
     /// Sets the defaults that differ for a listener that a model speaks for: it remembers its threads, takes faults of
-    /// its calls as messages, and may take longer.
+    /// its calls as messages, may take longer, and writes drafts beside what it means.
     pub(crate) fn defaults(contract: &mut Contract) {
         contract.timeout = Some(Self::TIMEOUT);
         contract.context = true;
+        contract.author = Author::Model;
         contract.accepts_faults = true;
         contract.can_park = true;
         contract.speaks_at_end = true;

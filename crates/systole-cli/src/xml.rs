@@ -107,7 +107,7 @@ fn vocabulary(organism: &Path, listener: &str) -> Result<Vocabulary, Failure> {
         return Err(Failure::unusable(format!("{}: no listener is called '{listener}'", organism.display())));
     };
     let catalog = Catalog::only(config.payloads().cloned());
-    Ok(schema::vocabulary(contract.replies.iter().chain(&contract.calls), &catalog))
+    Ok(schema::vocabulary(contract.replies.iter().chain(&contract.calls), &catalog).by(contract.author))
 }
 
 fn repaired(document: &Document, vocabulary: &Vocabulary, fragment: bool) -> Result<ExitCode, Failure> {

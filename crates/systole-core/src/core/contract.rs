@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use systole_xml::ladder::repair::Author;
 use systole_xml::schema::Catalog;
 
 use crate::vocab::{Budget, Name, QName};
@@ -22,6 +23,8 @@ pub struct Contract {
     pub calls: Vec<QName>,
     /// Answers that it takes as messages on its own threads.
     pub returns: Vec<QName>,
+    /// The author of its texts, by whom repair reads the words around payloads.
+    pub author: Author,
     /// States whether faults reach it as messages, rather than passing on to its caller.
     pub accepts_faults: bool,
     /// States whether the payloads that it accepts and replies with may hold processing instructions, of which no
@@ -63,6 +66,7 @@ systole_xml::vocab::setters!(Contract {
     replies: Vec<QName>,
     calls: Vec<QName>,
     returns: Vec<QName>,
+    author: Author,
     accepts_faults: bool,
     instructions: bool,
     context: bool,
@@ -94,6 +98,7 @@ impl Contract {
             replies: Vec::new(),
             calls: Vec::new(),
             returns: Vec::new(),
+            author: Author::Program,
             accepts_faults: false,
             instructions: false,
             context: false,

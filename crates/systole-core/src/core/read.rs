@@ -94,7 +94,7 @@ pub fn read_answer(raw: Raw, contract: &Contract, limits: &XmlLimits, catalog: &
     if raw.bytes().trim_ascii().is_empty() {
         return Ok(ReadAnswer { raw, repairs: Vec::new(), parts: Vec::new() });
     }
-    let sendable = Sendable::new(contract.replies.iter().chain(&contract.calls), catalog);
+    let sendable = Sendable::new(contract.author, contract.replies.iter().chain(&contract.calls), catalog);
     let fragment = parse_fragment(&raw, limits, &sendable);
     let fragment = fragment.map_err(|error| faults::malformed(&error))?;
     let part = |element: Canonical| {

@@ -2,6 +2,7 @@
 
 use systole_core::core::*;
 use systole_core::vocab::{FaultCode, ThreadId, ns};
+use systole_xml::ladder::repair::Author;
 use uuid::Uuid;
 
 use super::harness::*;
@@ -166,6 +167,22 @@ fn dirty_bytes_are_repaired_and_the_repairs_recorded() {
     assert!(
         world.events.iter().any(|event| matches!(&event.kind, EventKind::Repaired { by, .. } if by.as_str() == "boss"))
     );
+}
+
+#[test]
+fn words_around_a_payload_count_by_the_author_in_the_contract() {
+    let text = format!("When the stock is back:\n{}", xml("told", 5));
+    for (author, said) in [(Author::Program, "boss: told 5"), (Author::Model, "boss: told 6")] {
+        let mut world = Setup::new(vec![boss(|boss| (boss.author, boss.accepts_faults) = (author, true))]).build();
+        world.send("alice", letter("ask", 0));
+        world.take_started();
+        world.write(world.invocation("boss"), &text);
+        if author == Author::Model {
+            assert_eq!(fault_of(world.message(world.invocation("boss"))).code, FaultCode::Malformed);
+            world.write(world.invocation("boss"), &xml("told", 6));
+        }
+        assert_eq!(world.said(), [said]);
+    }
 }
 
 #[test]

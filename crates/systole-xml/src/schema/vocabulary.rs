@@ -5,20 +5,21 @@ use foldhash::{HashSet, HashSetExt};
 use super::Catalog;
 use super::model::{Beside, Content, Model, Order, Particle, Term, Type, TypeId, Variety};
 use crate::ladder::Emitter;
-use crate::ladder::repair::Vocabulary;
+use crate::ladder::repair::{Author, Vocabulary};
 use crate::vocab::QName;
 
 /// The payloads that an emitter may send, for repair.
 #[derive(Debug, Clone, Copy)]
 pub struct Sendable<'a, I> {
+    author: Author,
     candidates: I,
     catalog: &'a Catalog,
 }
 
 impl<'a, I: Iterator<Item = &'a QName> + Clone> Sendable<'a, I> {
-    /// The payloads with these names.
-    pub const fn new(candidates: I, catalog: &'a Catalog) -> Self {
-        Self { candidates, catalog }
+    /// The payloads with these names, in texts of this author.
+    pub const fn new(author: Author, candidates: I, catalog: &'a Catalog) -> Self {
+        Self { author, candidates, catalog }
     }
 }
 
@@ -26,7 +27,7 @@ impl<'a, I: Iterator<Item = &'a QName> + Clone> Emitter for Sendable<'a, I> {
     /// The vocabulary is empty if one of the payloads has no schema, or a schema whose instances may hold elements that it
     /// doesn't list.
     fn vocabulary(&self) -> Vocabulary {
-        vocabulary(self.candidates.clone(), self.catalog)
+        vocabulary(self.candidates.clone(), self.catalog).by(self.author)
     }
 
     /// A root without a namespace stands for the only payload of its name ([`infer_namespace`](super::infer_namespace)).

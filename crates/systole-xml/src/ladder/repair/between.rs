@@ -106,11 +106,7 @@ impl<'t> Scanner<'t> {
         let own = &self.text[tag.start..floor(self.text, own_end.min(tag.end + NEAR))];
         let gap = self.heard_in(floor(self.text, end.max(tag.start.saturating_sub(NEAR))), tag.start);
         let beside = self.heard_beside(floor(self.text, end.max(tag.start.saturating_sub(NEAR))), tag.start);
-        let frame = match frame::lead(&beside, own) {
-            // Without a contract nothing says that an element is sent to another listener.
-            Lead::Label if self.vocabulary.is_empty() => Lead::Plain,
-            frame => frame,
-        };
+        let frame = self.vocabulary.author().reads(frame::lead(&beside, own));
         if self.roots < 2 || end <= start || self.outside.doubt.is_some() {
             return frame;
         }

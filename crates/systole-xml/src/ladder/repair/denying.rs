@@ -42,18 +42,18 @@ const DENYING: &[&str] = &[
     "gelöscht-", "gestrichen", "hätte-", "idee-",
     "kein-", "möglich-", "nein", "nicht", "nie", "niemals", "ohne", "sonst", "später", "statt", "stattdessen", "storniert",
     "ungültig", "variante-",
-    "verboten", "versuch-", "vielleicht", "vorher", "vorschlag", "vorschläge", "sähe", "wäre", "würde-", "zurückgezogen",
+    "muster", "vorlage", "verboten", "versuch-", "vielleicht", "vorher", "vorschlag", "vorschläge", "sähe", "wäre", "würde-", "zurückgezogen",
     "konzept", "skizze", "verworfen-",
     // Romance
     "ancien", "ancienne", "annul-", "auparavant", "aucun", "aucune", "avant", "brouillon-", "choix", "esquisse", "essai",
-    "exemple-", "faux", "idée-", "incorrecte", "interdit-", "jamais",
+    "modèle", "exemple-", "faux", "idée-", "incorrecte", "interdit-", "jamais",
     "ne", "pas", "peut", "plutôt", "proposition", "rejet-", "sans", "serait", "supprimé-", "refusé-",
-    "antes", "anterior", "boceto", "borrador-", "cancelad-", "descartad-", "ejemplo-", "eliminad-", "equivocad-",
+    "modelo", "plantilla", "antes", "anterior", "boceto", "borrador-", "cancelad-", "descartad-", "ejemplo-", "eliminad-", "equivocad-",
     "incorrect-", "intento", "jamás", "ningún", "ninguna", "nunca", "opción", "opciones",
     "prohibid-", "propuesta", "quizá", "quizás", "rechazad-", "sería", "sin", "sugerencia", "viejo", "vieja", "falso",
     "errad-", "exemplo-", "nao", "não", "opção", "opções", "proibid-", "proposta", "rascunho-", "rejeitad-", "sem",
     "talvez", "tentativa", "velho", "velha",
-    "annullat-", "bozza", "bozze", "esempio", "esempi", "forse", "mai", "opzion-", "proibito", "rifiutat-", "sbagliat-",
+    "modello", "annullat-", "bozza", "bozze", "esempio", "esempi", "forse", "mai", "opzion-", "proibito", "rifiutat-", "sbagliat-",
     "scartat-", "senza", "tentativo", "vecchi-", "vietat-", "errat-",
     "schiță", "ciornă", "exemplu", "greșit", "fără", "poate", "vechi",
     // Dutch, Scandinavian, Finnish
@@ -73,7 +73,7 @@ const DENYING: &[&str] = &[
     // Chinese, Japanese, Korean
     "之前", "仅", "僅", "示意", "参考", "是否", "请确认", "待确认", "のみ", "예시",
     "不", "例", "假设", "假設", "勿", "别发", "别运", "未发", "未執", "未执", "草案", "取消", "可能", "否", "备选", "備選", "废", "廢", "建议", "建議", "方案", "旧", "舊", "未",
-    "样例", "範例", "没", "沒", "禁止", "草", "被拒", "选项", "選項", "错", "錯",
+    "样例", "模板", "範例", "没", "沒", "禁止", "草", "被拒", "选项", "選項", "错", "錯",
     "尝试", "嘗試", "版本", "候选", "候選", "也许", "或许", "想法", "提案", "下書き", "ない", "ません", "仮", "没案", "間違", "古い", "試し", "候補",
     "選択肢", "ダメ", "駄目", "いいえ", "かも", "たとえば", "サンプル",
     "초안", "아니", "않", "안됨", "예를", "예제", "오류", "잘못", "취소", "옵션", "후보", "제안", "금지", "이전", "시안", "버전", "말고", "하지마",
@@ -123,7 +123,7 @@ const ACTING: &[&str] = &[
     "faccio", "invio", "ordino", "iată", "oto", "płacę", "składam", "wykonuję", "wysyłam", "zamawiam", "objednávám", "posílám", "zde",
     "вот", "выполняю", "делаю", "заказываю", "запускаю", "ищу", "мы", "оформляю", "отправляю", "плачу", "я", "ось", "işte", "íme",
     "tässä", "ορίστε", "إليك", "سأ-", "הנה", "मैं", "यहाँ", "रहा", "นี่คือ", "ฉัน", "đây", "tôi", "berikut", "saya",
-    "我", "以下", "如下", "现在", "現在", "为您", "こちら", "承知", "いたします", "致します", "します", "주문", "여기",
+    "我", "马上", "立即", "立刻", "正在", "以下", "如下", "现在", "現在", "为您", "こちら", "承知", "いたします", "致します", "します", "주문", "여기",
 ];
 
 /// Ends of the words with which a model says that it acts, in languages whose verbs stand last.
@@ -132,6 +132,13 @@ const ACTING_ENDS: [&str; 7] = ["yorum", "yoruz", "ます", "합니다", "겠습
 /// Ends of the words with which Romance languages suppose: `serait`.
 const SUBJUNCTIVE_ENDS: [&str; 5] = ["rait", "raient", "ría", "rían", "rebbe"];
 
+/// Words by which a sentence explains an act, or leaves it to the reader.
+#[rustfmt::skip]
+const EXPLAINING: &[&str] = &[
+    "how", "why", "yourself", "kannst", "können", "wie", "comment", "pouvez", "peux", "cómo", "puede", "puedes", "puoi", "pode", "как", "можешь", "можете",
+    "如何", "可以", "できます",
+];
+
 /// Words in `-ing` that no act begins with.
 #[rustfmt::skip]
 const NO_ACTS: [&str; 20] = [
@@ -139,22 +146,22 @@ const NO_ACTS: [&str; 20] = [
     "including", "missing", "anything", "nothing", "something", "pending", "providing", "supposing", "testing", "waiting",
 ];
 
-/// Words behind the one that names the actor by which the act is past, or not real.
-#[rustfmt::skip]
-const UNREAL: [&str; 15] = [
-    "could", "had", "may", "might", "said", "was", "were", "would", "wrote", "hatte", "hätte", "könnte", "war", "würde", "бы",
-];
+/// Words by which an act is only possible.
+const POSSIBLE: [&str; 9] = ["could", "may", "might", "would", "hätte", "könnte", "wäre", "würde", "бы"];
+
+/// Words behind the one that names the actor by which the act is past.
+const PAST: [&str; 7] = ["had", "said", "was", "were", "wrote", "hatte", "war"];
 
 /// Words that deny a thing, not the act that is announced beside them: `I do it without the extras:`.
-const LOOSE: [&str; 19] = [
-    "again", "bez", "error", "failed", "instead", "later", "no", "non", "ohne", "old", "previous", "sans", "sem",
-    "senza", "should", "sin", "statt", "without", "без",
+const LOOSE: [&str; 26] = [
+    "again", "alt", "alte", "alten", "altes", "ancien", "bez", "error", "failed", "instead", "later", "no", "non",
+    "ohne", "old", "previous", "sans", "sem", "senza", "should", "sin", "statt", "vieja", "viejo", "without", "без",
 ];
 
 /// Words with which models close what they say.
 #[rustfmt::skip]
 const CLOSING: &[&str] = &[
-    "anything", "continue", "else", "further", "happy", "help", "hesitate", "need", "needed", "question-", "worry", "fragen", "gern", "gerne",
+    "another", "anything", "continue", "detail-", "else", "further", "happy", "help", "hesitate", "more", "need", "needed", "question-", "worry", "fragen", "gern", "gerne",
     "helfen", "sonst", "weiter-", "autre", "besoin", "hésitez", "algo", "ayuda", "dudas", "más", "dúvida-", "mais", "ajuda", "altro", "aiuto", "domande", "вопрос-", "ещё",
     "помочь", "pytania", "其他", "问题", "問題", "帮", "需要", "他に", "質問", "궁금", "도움",
 ];
@@ -162,9 +169,16 @@ const CLOSING: &[&str] = &[
 /// Words behind an element by which it waits for a consent or a time, or is held back.
 #[rustfmt::skip]
 const WAITING: &[&str] = &[
-    "ahead", "approval", "approve-", "awaiting", "before", "confirm", "mistake", "only", "signature", "test", "permission", "disregard", "ignor-", "scratch", "bevor", "bestätigen", "freigabe", "nur",
-    "avant", "confirmer", "confirmez", "accord", "qu", "confirma", "confirme", "solo", "sólo", "apenas", "conferma", "подтверд-", "потверд-",
-    "请确认", "確認して", "확인해",
+    "ahead", "approv-", "await-", "before", "confirm", "confirmer", "confirmez", "confirma", "confirmas", "confirme", "demonstrat-", "format", "mistake", "only", "signature", "test", "permission", "disregard", "ignor-", "scratch", "bevor", "bestätige", "bestätigen", "bestätigst", "freigabe", "freigeb-", "genehmig-", "nur",
+    "avant", "accord", "attente", "espera", "qu", "solo", "sólo", "apenas", "conferma", "confermi", "подтверд-", "потверд-",
+    "请确认", "确认后", "您确认", "同意", "批准", "確認して", "확인해",
+];
+
+/// Words by which a sentence behind an element speaks of sending it.
+#[rustfmt::skip]
+const SENDING: &[&str] = &[
+    "ahead", "appl-", "approv-", "call", "called", "confirm-", "execut-", "go", "order", "place", "placed", "proceed", "run", "send", "sent", "submit-",
+    "use", "example", "template", "disregard", "ignor-", "scratch", "ausführen", "senden", "beispiel", "exemple", "ejemplo",
 ];
 
 /// First words of a sentence behind an element that takes it back.
@@ -255,7 +269,7 @@ const MENTIONING: &[&str] = &[
 #[rustfmt::skip]
 const LEADING: &[&str] = &[
     // English
-    "again", "based", "so", "once", "short", "summarize", "therefore", "thus", "hence", "required", "requested", "at", "results", "above", "got", "three", "two", "corrected", "fixed", "placed", "retry", "revised", "re", "ve", "am", "thank", "thanks", "waiting", "due", "both",
+    "aber", "again", "based", "but", "pero", "easy", "it", "of", "s", "that", "there", "what", "so", "once", "short", "summarize", "therefore", "thus", "hence", "required", "requested", "at", "results", "above", "got", "three", "two", "corrected", "fixed", "placed", "retry", "revised", "re", "ve", "am", "thank", "thanks", "waiting", "due", "both",
     "action", "actions", "additional", "all", "alright", "api", "argument", "arguments", "assistant", "begin", "below",
     "body", "boxed", "code", "command", "commands", "content", "corresponding", "data",
     "display", "done", "execute", "fine", "following", "further", "go", "goes", "great", "hello", "her", "hi",
@@ -265,24 +279,24 @@ const LEADING: &[&str] = &[
     "update",
     "use", "value", "write", "xhtml", "xml", "yaml", "html", "json", "yes", "yep", "conclusion", "input",
     // German, Dutch, Scandinavian
-    "antwort", "lautet", "deshalb", "daher", "bestelle", "sende", "führe", "meine", "meinen", "lägger", "okej", "prima", "jetzt",
+    "antwort", "also", "an", "für", "zahlung", "überweisung", "lautet", "deshalb", "daher", "zusammenfassung", "bestelle", "sende", "führe", "meine", "meinen", "lägger", "okej", "prima", "jetzt",
     "aktion", "anfrage", "aufruf", "ausgabe", "auftrag", "befehl", "bestellung", "bestellungen", "ergebnis", "gern",
     "gerne", "hier", "ja", "jawohl", "klar", "nachricht", "natürlich", "schritt", "suche",
     "abfrage", "inhalt", "werkzeug", "actie", "bericht", "bestelling", "hierbij", "stap", "uitvoer", "zoekopdracht", "här",
     "steg", "svar", "sökning", "beställning", "bestilling", "søgning",
     // Romance
-    "accord", "bon", "très", "mon", "ma", "esta", "este", "es", "mi", "minha", "mia", "va", "bene", "perfecto", "bueno",
+    "paiement", "pago", "pagamento", "pour", "para", "accord", "alors", "así", "donc", "então", "entonces", "que", "quindi", "résumé", "resumen", "resumo", "riassunto", "bon", "très", "mon", "ma", "esta", "este", "es", "mi", "minha", "mia", "va", "bene", "perfecto", "bueno",
     "appel", "bien", "commande", "commandes", "entendu", "étape", "oui", "recherche", "requête", "sortie", "sûr", "voici",
     "voilà", "aquí", "búsqueda", "claro", "consulta", "llamada", "mensaje", "orden", "paso", "pedido", "salida",
     "sí", "acción", "aqui", "busca", "chamada", "mensagem", "ordem", "passo", "pesquisa", "saída", "ação", "sim", "azione",
     "certo", "chiamata", "comando", "ecco", "messaggio", "ordine", "ricerca", "richiesta", "sì",
     // Slavic
-    "мой", "моя", "готово", "это", "dobře", "jasne", "tady",
+    "мой", "моя", "готово", "поэтому", "итог", "это", "dobře", "jasne", "tady",
     "вот", "вызов", "вывод", "да", "действие", "заказ", "запрос", "команда", "конечно", "поиск", "результат", "сообщение",
     "хорошо", "шаг", "ось", "замовлення", "запит", "oto", "krok", "polecenie", "tak", "wynik", "wyszukiwanie",
     "zamówienie", "zapytanie", "dotaz", "objednávka", "zde",
     // Chinese, Japanese, Korean
-    "第", "明白",
+    "第", "明白", "收到", "因此", "所以", "总结", "まとめ", "요약",
     "下单", "我", "回答", "回复", "答案", "回覆", "下單", "以下", "任务", "内容", "動作", "动作", "命令", "如下", "好的", "好", "执行", "指令", "搜索", "操作", "查询", "查詢", "步骤", "消息", "结果",
     "訂單", "订单", "请求", "调用", "輸出", "输出", "はい", "了解", "実行", "手順", "承知", "検索", "次", "注文", "結果", "出力", "呼び出し",
     "검색", "결과", "네", "다음", "단계", "명령", "실행", "알겠", "요청", "주문", "출력", "호출",
@@ -335,6 +349,8 @@ static SUPPOSES: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(SUPPOSING));
 static ACTS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(ACTING));
 static CLOSES_TALK: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CLOSING));
 static WAITS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(WAITING));
+static EXPLAINS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(EXPLAINING));
+static SENDS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(SENDING));
 static TAKES_BACK: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CONTRARY));
 static CHOOSES: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CHOOSING));
 static MENTIONS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(MENTIONING));
@@ -375,9 +391,33 @@ pub(super) fn ends_as_act(word: &str) -> bool {
     ACTING_ENDS.iter().any(|end| word.ends_with(end))
 }
 
-/// Returns whether an act is past or not real by the word behind its actor.
-pub(super) fn is_unreal(word: &str) -> bool {
-    UNREAL.contains(&word)
+/// Returns whether an act is past by the word behind its actor.
+pub(super) fn is_past(word: &str) -> bool {
+    PAST.contains(&word)
+}
+
+/// Returns whether a verb before its subject says that the model acts now: `lösche ich`, but neither `könnte ich` nor `habe ich`.
+pub(super) fn is_act_before(verb: &str, subject: &str) -> bool {
+    const AUXILIARY: [&str; 14] = [
+        "bin", "darf", "dürfen", "habe", "haben", "kann", "können", "mag", "muss", "müssen", "sind", "soll", "sollen",
+        "wollen",
+    ];
+    matches!(subject, "ich" | "wir")
+        && !(AUXILIARY.contains(&verb)
+            || is_possible(verb)
+            || denies(verb)
+            || verb.ends_with("te")
+            || verb.ends_with("ten"))
+}
+
+/// Returns whether a word asks the reader for an answer: `Tell me if that works.`
+pub(super) fn asks_reader(word: &str) -> bool {
+    matches!(word, "know" | "tell" | "say" | "sag" | "sage" | "sagen")
+}
+
+/// Returns whether an act is only possible by this word.
+pub(super) fn is_possible(word: &str) -> bool {
+    POSSIBLE.contains(&word) || SUBJUNCTIVE_ENDS.iter().any(|end| word.ends_with(end))
 }
 
 /// Returns whether a word that denies may deny a thing beside the act.
@@ -390,9 +430,24 @@ pub(super) fn closes_talk(word: &str) -> bool {
     CLOSES_TALK.has(word)
 }
 
+/// Returns whether a word asks for another element in place of one: `Would you prefer another size?`
+pub(super) fn prefers(word: &str) -> bool {
+    matches!(word, "instead" | "lieber" | "plutôt" | "prefer" | "rather")
+}
+
 /// Returns whether a word behind an element makes it wait for a consent, or holds it back.
 pub(super) fn waits(word: &str) -> bool {
     WAITS.has(word)
+}
+
+/// Returns whether a word explains an act, or leaves it to the reader.
+pub(super) fn explains(word: &str) -> bool {
+    EXPLAINS.has(word)
+}
+
+/// Returns whether a word speaks of sending an element, or of what it is instead.
+pub(super) fn names_sending(word: &str) -> bool {
+    SENDS.has(word)
 }
 
 /// Returns whether a sentence that begins with this word takes back what stands before it.
@@ -452,7 +507,9 @@ mod tests {
             SUPPOSING,
             ACTING,
             CLOSING,
+            EXPLAINING,
             WAITING,
+            SENDING,
             TURNING,
             STOPPING,
             ORDINALS,

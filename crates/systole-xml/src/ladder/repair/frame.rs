@@ -1,6 +1,6 @@
 //! The frame of a top-level element: the signs and the words on its line, the line above it, and what follows it.
 //!
-//! A draft that is sent is executed; a refusal costs a turn. So the frame must be plain:
+//! A draft that is sent is executed; a refusal costs a turn. So the frame must be plain, by the [`Author`] of the text:
 //! - between the start of its line and the element stand only words, a mark of a list, quotes, emphasis, and signs that
 //!   introduce (`:`, `→`). What comments, quotes, strikes out or deletes (`//`, `>`, `~`, `-` right before it, ❌) is none of these, so
 //!   no list of notations is needed;
@@ -10,11 +10,15 @@
 //!   supposes. A label of unknown words is plain under a line that announces (`I place these orders:`, then `Pens: …`);
 //! - no word denies it, and no condition stands in the sentence before it (`denying.rs`);
 //! - what follows it neither asks, nor denies, nor waits for a consent.
+//!
+//! A model drafts and hesitates. What a program prints beside an element tells of anything (`12 + 30? Easy:`, `Shall I try another
+//! one?`), so its words may announce nothing, ask, or set conditions; only those that deny the element hold it back.
 
 use super::between::{NEAR, floor, is_word};
 use super::denying::{
-    SIGNS, chooses, closes_talk, conditions, denies, ends_as_act, is_doing, is_loose, is_ordinal, is_unreal, leads,
-    names_actor, negates, stops_at, supposes, turns, waits,
+    SIGNS, asks_reader, chooses, closes_talk, conditions, denies, ends_as_act, explains, is_act_before, is_doing,
+    is_loose, is_ordinal, is_past, is_possible, leads, names_actor, names_sending, negates, prefers, stops_at,
+    supposes, turns, waits,
 };
 use super::lexis::excerpt;
 use super::outside::Root;
@@ -23,14 +27,38 @@ use super::sentence::line_of;
 use super::words::{Joint, is_thought, joint, words};
 use super::{RepairError, between, fence};
 
+/// The author of a text, by whom repair reads the words around elements.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Author {
+    /// A program, a person or a file: words are output beside an element. Only those that deny the element hold it back.
+    #[default]
+    Program,
+    /// A language model, which writes drafts: only words that are known to announce an element lead to it.
+    Model,
+}
+
 /// The reading of the words and signs before an element.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Lead {
     #[default]
     Plain,
-    /// A short label of unknown words.
+    /// Words that are not known to announce it.
     Label,
+    /// A question, a supposition, a condition, or code that may hold it as a string.
+    Open,
     Denies,
+}
+
+impl Author {
+    /// The reading of words before an element, in texts of this author.
+    pub(super) const fn reads(self, lead: Lead) -> Lead {
+        match (self, lead) {
+            (_, Lead::Plain) | (Self::Program, Lead::Label | Lead::Open) => Lead::Plain,
+            (Self::Model, Lead::Label) => Lead::Label,
+            (_, Lead::Denies) | (Self::Model, Lead::Open) => Lead::Denies,
+        }
+    }
 }
 
 /// Signs between the clauses of a sentence.
@@ -64,7 +92,7 @@ impl<'t> Scanner<'t> {
         let is_example =
             begins(line_of(&self.text[..start]), "A:") && self.text[end..until].lines().any(|line| begins(line, "Q:"));
         let (at, name) = (self.position(start), excerpt(name));
-        if is_example || takes_back(&behind) {
+        if is_example || takes_back(&behind, self.vocabulary.author()) {
             self.outside.doubt = Some(RepairError::Draft { at, name });
         } else if self.roots > 1 {
             let first = self.outside.first;
@@ -119,7 +147,7 @@ pub(super) fn lead(text: &str, own: &str) -> Lead {
     // The fence of a code block may stand behind words.
     let line = line.rsplit_once("```").map_or(line, |(words, _)| words.trim_end());
     if is_code(line) {
-        return Lead::Denies;
+        return Lead::Open;
     }
     line_before(line, &own).or_under(&lines, &own)
 }
@@ -159,7 +187,8 @@ fn is_item(line: &str) -> bool {
         || mark.len() < line.len() && mark.starts_with(['.', ')'])
 }
 
-/// Reads the sentence that ends right before an element: it tells of something, unless it asks, supposes or forbids.
+/// Reads the sentence that ends right before an element: it tells of something, unless it forbids, or asks, supposes, waits for
+/// something, or says what the model does not do.
 fn told(sentence: &str, line: &str) -> Lead {
     let sentence = sentence.trim_end_matches(ENDS).rsplit(ENDS).next().unwrap_or_default();
     let said = said_in(sentence);
@@ -168,7 +197,23 @@ fn told(sentence: &str, line: &str) -> Lead {
         ["never" | "don", ..] | ["do", "not"]
     );
     let asks = line.trim_end_matches(is_closing).ends_with(['?', '？']);
-    if forbids || asks || said.iter().any(|word| supposes(word)) { Lead::Denies } else { Lead::Plain }
+    // `I check the stock before I order.`
+    let is_step = |at: usize| said[at] == "before" && said.get(at + 1).is_some_and(|next| names_actor(next));
+    let waits = said.iter().enumerate().any(|(at, word)| conditions(word) && !is_step(at));
+    match () {
+        () if forbids => Lead::Denies,
+        () if asks || waits || said.iter().any(|word| supposes(word) || is_possible(word)) => Lead::Open,
+        () if is_withheld(&said_in(last_clause(sentence))) => Lead::Open,
+        () => Lead::Plain,
+    }
+}
+
+/// Returns whether a clause says what its author does not do.
+fn is_withheld(said: &[String]) -> bool {
+    let denies = |word: &String| negates(word) && !conditions(word) && !is_loose(word);
+    // `No voy a seguirla.`
+    let refuses = |pair: &[String]| matches!(pair[0].as_str(), "no" | "non") && names_actor(&pair[1]);
+    said.iter().any(|word| names_actor(word)) && said.iter().any(denies) || said.windows(2).any(refuses)
 }
 
 /// Returns whether a text is the mark of a list, with one letter or number: `a)`, `(1)`, `2.`
@@ -191,11 +236,8 @@ fn statement(line: &str, own: &[String]) -> Lead {
     // `once more`, `at once`
     let is_more = |at: usize| is_word_of("more", Some(at + 1)) || is_word_of("at", at.checked_sub(1));
     let waits = all.iter().enumerate().any(|(at, word)| conditions(word) && !is_more(at));
-    if waits || words(line).any(|(.., word)| supposes(&word)) {
-        return Lead::Denies;
-    }
-    let clause = sentence.rsplit(PAUSES).find(|part| words(part).next().is_some()).unwrap_or(sentence);
-    let mut said = said_in(clause);
+    let is_open = waits || words(line).any(|(.., word)| supposes(&word)) || leaves_to_others(&all);
+    let mut said = said_in(last_clause(sentence));
     if !acts(&said, own) && all.len() <= 5 {
         said.clone_from(&all);
     }
@@ -204,8 +246,8 @@ fn statement(line: &str, own: &[String]) -> Lead {
     let is_denied = |(at, word): (usize, &String)| match word.as_str() {
         "can" => said.get(at + 1).is_some_and(|next| next == "t"),
         word => {
-            let is_beside = is_of_thoughts(at) || conditions(word) || (acts && said.len() > 2 && is_loose(word));
-            denies(word) && !is_beside
+            let is_telling = (acts && said.len() > 2) || said.len() > 4;
+            negates(word) && !is_of_thoughts(at) && !(is_telling && is_loose(word))
         }
     };
     // `Q:` and `A/B:` are labels, `a)` is a mark.
@@ -215,9 +257,15 @@ fn statement(line: &str, own: &[String]) -> Lead {
     };
     match () {
         () if said.iter().enumerate().any(is_denied) => Lead::Denies,
+        () if is_open => Lead::Open,
         () if acts || said.iter().enumerate().all(is_known) => Lead::Plain,
         () => Lead::Label,
     }
+}
+
+/// The last clause of a sentence that has words.
+fn last_clause(sentence: &str) -> &str {
+    sentence.rsplit(PAUSES).find(|part| words(part).next().is_some()).unwrap_or(sentence)
 }
 
 /// The last sentence of a line that has words. A full stop behind a number is the mark of a list.
@@ -251,17 +299,33 @@ fn is_known(word: &str, own: &[String]) -> bool {
         || own.iter().any(|known| known == word || shares(known))
 }
 
+/// Returns whether a sentence explains an act, or leaves it to the reader: `Here's how a payment works`, `You can run this`.
+fn leaves_to_others(said: &[String]) -> bool {
+    const MODALS: [&str; 6] = ["can", "could", "may", "must", "need", "should"];
+    said.iter().any(|word| explains(word))
+        || said.windows(2).any(|pair| pair[0] == "you" && MODALS.contains(&pair[1].as_str()))
+}
+
 /// Returns whether the model says that it acts: only known words stand before the one that names it (`Good, so I order …`), or
 /// an act begins the clause (`Ordering five pens`) or ends it, as in languages whose verbs stand last.
 fn acts(said: &[String], own: &[String]) -> bool {
-    // `I could order`, `I was about to order`
-    let is_past = |at: usize| said.get(at + 1).is_some_and(|next| is_unreal(next));
-    let known = said.iter().take_while(|word| is_known(word, own) || is_loose(word)).enumerate();
-    let names = known.into_iter().any(|(at, word)| names_actor(word) && !is_past(at));
+    // `I could order`, `I was about to order`, `no voy a …`
+    let is_unreal = |at: usize| {
+        let is_denied = at.checked_sub(1).is_some_and(|before| matches!(said[before].as_str(), "no" | "non"));
+        is_denied || said.get(at + 1).is_some_and(|next| is_past(next) || is_possible(next))
+    };
+    // `What I did` and `the order that I prepared` name no act.
+    let is_before = |word: &&String| (is_known(word, own) || is_loose(word)) && *word != "what" && *word != "that";
+    let mut known = said.iter().take_while(is_before).enumerate();
+    let names = known.any(|(at, word)| names_actor(word) && !is_unreal(at));
     let behind = said.iter().skip_while(|word| joint(word) == Joint::Joins);
     let goes_on =
         || said.len() > behind.clone().count() && behind.clone().next().is_some_and(|word| between::is_article(word));
+    // `Dann lösche ich es`: the verb may stand before its subject.
+    let is_inverted = |pair: &[String]| is_act_before(&pair[0], &pair[1]);
+    let inverted = said.windows(2).position(is_inverted);
     names
+        || inverted.is_some_and(|at| said[..at].iter().all(|word| is_known(word, own)))
         || goes_on()
         || behind.clone().next().is_some_and(|word| is_doing(word))
         || said.last().is_some_and(|word| ends_as_act(word))
@@ -328,7 +392,7 @@ fn opens_comment(line: &str) -> bool {
 }
 
 /// Returns whether what follows an element takes it back, or leaves it open.
-fn takes_back(behind: &str) -> bool {
+fn takes_back(behind: &str, author: Author) -> bool {
     const MOST: usize = 6;
     let line = behind.lines().next().unwrap_or_default();
     let line = line.trim_start_matches(|c: char| c.is_whitespace() || is_closing(c));
@@ -342,11 +406,17 @@ fn takes_back(behind: &str) -> bool {
     let ends = |c: char| ENDS.contains(&c) || matches!(c, '\n' | ';');
     // The end of an instruction is no question.
     let behind = behind.replace("?>", ">");
-    behind.split_inclusive(ends).filter(|sentence| words(sentence).next().is_some()).take(MOST).any(withholds)
+    behind
+        .split_inclusive(ends)
+        .filter(|sentence| words(sentence).next().is_some())
+        .take(MOST)
+        .any(|sentence| withholds(sentence, author))
 }
 
-/// Returns whether a sentence behind an element withholds it: it asks, denies, waits for a consent, or recants. A phrase with which models close (`Let me know if you need anything else`) withholds nothing.
-fn withholds(sentence: &str) -> bool {
+/// Returns whether a sentence behind an element withholds it: it asks, denies, waits for a consent, or recants. A phrase with
+/// which models close (`Let me know if you need anything else`) withholds nothing; nor does a sentence of a program that names no
+/// act of sending.
+fn withholds(sentence: &str, author: Author) -> bool {
     const MOST: usize = 24;
     let bare = sentence.trim_start();
     if bare.starts_with('^') {
@@ -359,7 +429,21 @@ fn withholds(sentence: &str) -> bool {
     }
     let ends = sentence.trim_end_matches(|c: char| c.is_whitespace() || is_closing(c));
     let asks = ends.ends_with(['?', '？']);
-    !has(closes_talk) && (asks || has(waits) || has(|word| negates(word) && !is_loose(word)))
+    // `That is what I'd use.`
+    let is_supposed = said.windows(2).any(|pair| matches!(pair[0].2.as_str(), "i" | "we") && pair[1].2 == "d");
+    // `Tell me if that works.`
+    let wants_consent = has(|word| matches!(word, "if" | "whether" | "ob")) && has(asks_reader);
+    let is_about_it = match author {
+        Author::Model => !has(closes_talk) || has(prefers),
+        Author::Program => has(names_sending),
+    };
+    is_about_it
+        && (asks
+            || wants_consent
+            || is_supposed
+            || has(is_possible)
+            || has(waits)
+            || has(|word| negates(word) && !is_loose(word)))
 }
 
 /// Returns whether a sentence recants: `Wait, ignore that.`, `No.`, `On second thought, …`

@@ -142,6 +142,7 @@ use bytes::Bytes;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 pub use error::RepairError;
+pub use frame::Author;
 pub use kind::RepairKind;
 pub(super) use spoken::marks_thoughts;
 pub(super) use thought::{encloses_calls, is_thought};

@@ -2,14 +2,17 @@
 
 use foldhash::HashMap;
 
+use super::Author;
+
 /// The elements that an emitter may use, and the children that each may have: the content of its schemas, by local
-/// names alone.
+/// names alone; and the author of its texts.
 ///
 /// Repair uses it to tell elements from text and to find the tag that was meant. It judges nothing: if it allows too
 /// much or too little, validation has the last word. Without one, or with an empty one, the rules are lexical.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vocabulary {
     elements: HashMap<Box<str>, Declared>,
+    author: Author,
 }
 
 /// The declarations of all elements of one name, taken together.
@@ -34,6 +37,17 @@ struct Content {
 }
 
 impl Vocabulary {
+    /// The same elements, in texts of this author.
+    #[must_use]
+    pub fn by(self, author: Author) -> Self {
+        Self { author, ..self }
+    }
+
+    /// The author of the texts.
+    pub const fn author(&self) -> Author {
+        self.author
+    }
+
     /// Returns whether it declares no element.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()

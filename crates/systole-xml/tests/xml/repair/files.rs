@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use systole_xml::ladder::Raw;
-use systole_xml::ladder::repair::{RepairError, Repaired, Shape, Vocabulary, repair, repair_by};
+use systole_xml::ladder::repair::{Author, RepairError, Repaired, Shape, Vocabulary, repair, repair_by};
 use systole_xml::schema::{self, Catalog, PayloadSchema, XsdDocument};
 use systole_xml::vocab::XmlLimits;
 
@@ -80,7 +80,7 @@ pub(crate) fn schemas(file: &str) -> Vec<PayloadSchema> {
 fn read_contract(file: &str) -> Vocabulary {
     let schemas = schemas(file);
     let catalog = Catalog::only(schemas.iter().cloned());
-    schema::vocabulary(schemas.iter().map(PayloadSchema::qname), &catalog)
+    schema::vocabulary(schemas.iter().map(PayloadSchema::qname), &catalog).by(Author::Model)
 }
 
 /// The repairs, formatted as on the command line.

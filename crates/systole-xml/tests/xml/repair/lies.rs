@@ -1,7 +1,7 @@
 //! Outputs that would become valid payloads which say something else than their authors: each is refused, or mended to
 //! what alone fits. The contract is `corpus/model/review.xsd`.
 
-use systole_xml::ladder::repair::{Shape, Vocabulary};
+use systole_xml::ladder::repair::{Author, Shape, Vocabulary};
 use systole_xml::ladder::{Raw, parse_fragment};
 use systole_xml::vocab::XmlLimits;
 
@@ -300,6 +300,77 @@ fn words_behind_a_payload_that_ask_deny_or_wait_hold_it_back() {
         true,
         &["{}\n\nWould you like me to continue?", "{}\n\nThe delivery takes three days.", "{}\n\nI'll report later."],
     );
+}
+
+#[test]
+fn words_of_a_program_hold_nothing_back_that_they_do_not_deny() {
+    let program = bot().clone().by(Author::Program);
+    let (order, sent) = ("<order>R & D</order>", Some("<order>R &amp; D</order>"));
+    // Words that a model may only mean as a draft.
+    for text in [
+        "Tomorrow:\n{}",
+        "12 + 30? Sum:\n{}",
+        "Ergebnismenge: {}",
+        "If there are several, the first one:\n{}",
+        "total = 5\n{}",
+        "{}\nIs it the right one?",
+        "{}\n3 rows were not found.",
+        "[12:00:01] INFO reply: {}",
+    ] {
+        let text = text.replace("{}", order);
+        check(Some(&program), &[(&text, sent)]);
+        check(Some(bot()), &[(&text, None)]);
+    }
+    // Words that a model says beside what it means.
+    for text in [
+        "```xml\n{}\n```\nShall I try another one?",
+        "That's all of it:\n{}",
+        "The critic isn't content yet, but this is what there is:\n{}",
+        "Easy:\n{}",
+    ] {
+        let text = text.replace("{}", order);
+        check(Some(&program), &[(&text, sent)]);
+        check(Some(bot()), &[(&text, sent)]);
+    }
+    // Words by which neither sends it.
+    for text in [
+        "Not sent: {}",
+        "// {}",
+        "Do not send this:\n{}",
+        "{}\nDo not run this on production.",
+        "{}\nShall I run this?",
+        "{}\nReply \"yes\" to confirm.",
+        "{} (not sent)",
+        "{}\nWait, ignore that.",
+    ] {
+        let text = text.replace("{}", order);
+        check(Some(&program), &[(&text, None)]);
+        check(Some(bot()), &[(&text, None)]);
+    }
+}
+
+#[test]
+fn a_sentence_that_holds_an_act_back_leads_to_no_payload() {
+    for text in [
+        "I'm not comfortable with this message.\n\n{}",
+        "I could send it, but it can't be undone.\n\n{}",
+        "It stays here until you approve it.\n\n{}",
+        "Die Bestellung wäre dann diese.\n\n{}",
+        "Here's how an order works:\n\n{}",
+        "You can send this yourself:\n\n{}",
+        "What I did last time:\n{}",
+        "{}\n\nThis only demonstrates the format.",
+        "{}\n\nWould you prefer another size?",
+    ] {
+        check(Some(bot()), &[(&text.replace("{}", "<order>R & D</order>"), None)]);
+    }
+    for text in [
+        "There isn't much left.\n\n{}",
+        "I need to count the pens before I answer.\n\n{}",
+        "I don't see the old ones, so I order new ones.\n\n{}",
+    ] {
+        check(Some(bot()), &[(&text.replace("{}", "<order>R & D</order>"), Some("<order>R &amp; D</order>"))]);
+    }
 }
 
 #[test]
