@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use systole_core::core::{Contract, OnRestart, Routing, Silence};
 use systole_core::vocab::{Limits, Name, QName, Span, ns};
+use systole_xml::ladder::repair::Author;
 
 use super::budget::{self, BudgetKeys};
 use super::correction::Items;
@@ -110,6 +111,8 @@ mapping! {
         /// Answers that come to it as messages; of programs and remote listeners that accept more than `<boot>`, without it: the
         /// replies to their calls.
         returns: List<Payload>;
+        /// Author of its texts, by whom repair reads the words around payloads: a program, or a model (docs/repair.md).
+        author: OneOf<Author> = "program";
         /// True if faults come to it as messages.
         accepts_faults: Flag = false;
         /// True if the payloads that it accepts and replies with may hold processing instructions.
@@ -147,6 +150,10 @@ impl Word for History {
 
 impl Word for WorkerStart {
     const WORDS: &'static [(&'static str, Self)] = &[("lazy", Self::Lazy), ("eager", Self::Eager)];
+}
+
+impl Word for Author {
+    const WORDS: &'static [(&'static str, Self)] = &[("program", Self::Program), ("model", Self::Model)];
 }
 
 impl Word for Silence {
@@ -248,6 +255,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
 }
 
 fn behaviour(reader: &mut Reader, keys: &ListenerKeys<'_>, contract: &mut Contract) {
+    keys.author.set(reader, &mut contract.author);
     keys.accepts_faults.set(reader, &mut contract.accepts_faults);
     keys.instructions.set(reader, &mut contract.instructions);
     match keys.context.read(reader) {

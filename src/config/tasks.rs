@@ -144,6 +144,7 @@ pub(super) fn refuse_own(reader: &mut Reader, keys: &mut ListenerKeys<'_>) {
         keys.replies.leave_out(),
         keys.calls.leave_out(),
         keys.returns.leave_out(),
+        keys.author.leave_out(),
         keys.accepts_faults.leave_out(),
         keys.context.leave_out(),
         keys.silence.leave_out(),

@@ -7,6 +7,7 @@ use systole::config::{Config, HumanSpec, ListenerKind, TasksOf, TasksSpec};
 use systole::core::{Access, Contract, MetaFlags, Millionths, Routing, Scheduling, Silence};
 use systole::inbox::Absent;
 use systole::journal::Durability;
+use systole::ladder::repair::Author;
 use systole::listeners::human::Announce;
 use systole::listeners::worker::{WorkerSpec, WorkerStart};
 use systole::process::Variable;
@@ -124,6 +125,7 @@ fn each_kind_of_listener_has_its_defaults() {
     assert_eq!(program.accepts, qnames(&["{urn:t}ask", "{https://xml-pipeline.org/ns/core/v1}boot"]));
     assert_eq!(program.replies, qnames(&["{urn:t}answer"]));
     assert_eq!((&program.calls, &program.returns), (&qnames(&["{urn:t}note"]), &qnames(&["{urn:t}note"])));
+    assert_eq!([program, plain, thinker].map(|known| known.author), [Author::Model, Author::Program, Author::Model]);
     assert!(program.accepts_faults && program.instructions && program.context && !program.can_park);
     assert_eq!((program.silence, program.routing), (Silence::Idle, Routing::Unique));
     assert_eq!((program.timeout, program.concurrency), (Some(Duration::from_secs(3)), 5));

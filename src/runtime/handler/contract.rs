@@ -6,6 +6,7 @@ use std::time::Duration;
 use systole_core::core::{ClientContract, Contract, OnRestart, Routing, Silence};
 use systole_core::protocol::{Boot, Request, boot_qname, fan_out_ended_qname};
 use systole_core::vocab::{Budget, Fault, Name, QName, ns};
+use systole_xml::ladder::repair::Author;
 use systole_xml::schema::{DecodeFn, Element, Payload, PayloadSchema, decoder};
 
 use super::kind::{Accepts, HandlerKind};
@@ -122,6 +123,13 @@ impl<L, K: HandlerKind<L>> ContractBuilder<L, K> {
     {
         self.contract.accepts_faults = true;
         self.routes.push(<L as Accepts<Fault, K>>::route());
+        self
+    }
+
+    /// Names the author of its texts: repair reads the words around payloads by it.
+    #[must_use]
+    pub fn author(mut self, author: Author) -> Self {
+        self.contract.author = author;
         self
     }
 
