@@ -39,6 +39,8 @@ mapping! {
         header_time: Time<1> = "10s";
         /// Time for the body of a request.
         body_time: Time<1> = "30s";
+        /// Pages at /, to see and steer the organism (docs/console.md).
+        console: Flag = false;
         /// Service for agents of Molecule AI's SDK (docs/molecule.md).
         molecule: Flag = false;
     }
@@ -60,6 +62,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<GatewaySetting
     keys.bodies_per_principal.set(reader, &mut gateway.bodies_per_principal);
     keys.header_time.set(reader, &mut gateway.header_time);
     keys.body_time.set(reader, &mut gateway.body_time);
+    keys.console.set(reader, &mut gateway.console);
     gateway.molecule = keys.molecule.node.is_some_and(|node| molecule::read(reader, node));
     Some(At { value: gateway, span: keys.own.span })
 }

@@ -302,6 +302,15 @@ impl fmt::Debug for ConfiguredBuilder {
 }
 
 impl ConfiguredOrganism {
+    /// Makes a link that signs an operator in at the console once; `None` without a console.
+    pub fn console_link(&self) -> Option<String> {
+        #[cfg(feature = "gateway")]
+        let link = self.gateway.as_ref().and_then(Serving::console_link);
+        #[cfg(not(feature = "gateway"))]
+        let link = None;
+        link
+    }
+
     /// Closes the entrances other than this program: no further messages are accepted there. Returns whether there is
     /// one.
     pub fn close_entrances(&self) -> bool {

@@ -28,7 +28,7 @@ mod submissions;
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use axum::Router;
@@ -129,7 +129,10 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         let mailboxes = MailboxService::new(listeners);
         let endpoints = Endpoints::declared(&mailboxes)?;
-        let (routes, description) = http::split(http::calls());
+        let (mut routes, description) = http::split(http::calls());
+        if settings.console {
+            routes = routes.merge(http::console::routes());
+        }
         let settings = settings.clone();
         let removal_notice = |_: &str| false;
         Ok(Self {
@@ -215,6 +218,8 @@ impl Gateway {
         let (vital, of_work) = (organism.critical_thread("gateway"), organism.critical_thread("gateway-work"));
         let served = self.attach(organism, others)?;
         let admission = served.app.edge.admission.clone();
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let link = served.app.settings.console.then(|| (scheme, served.app.link.clone()));
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let Attached { router, work, .. } = served;
@@ -232,7 +237,7 @@ impl Gateway {
             runtime.shutdown_background();
         })?;
         tracing::info!(%address, "the gateway listens");
-        Ok(Serving { address, mailboxes, end, thread: Some(thread) })
+        Ok(Serving { address, mailboxes, link, end, thread: Some(thread) })
     }
 
     /// Connects the gateway with its running organism.
@@ -241,12 +246,12 @@ impl Gateway {
         // On a simulated clock nothing may happen on other threads.
         let simulated = clock.is_simulated();
         let query = organism.query()?.ok_or(GatewayError::NotInstalled)?;
-        let secret = query.secret();
+        let secret = *query.secret();
         let delegate = self.delegate.unwrap_or_else(|| {
             let owned = self.settings.mailboxes.clone();
             Arc::new(MailboxDelegate::new(self.mailboxes.clone(), query.clone(), owned))
         });
-        let ids = IdKey::new(blake3::derive_key("systole gateway 2026 letters", secret));
+        let ids = IdKey::new(blake3::derive_key("systole gateway 2026 letters", &secret));
         let submissions =
             Submissions::new(self.mailboxes.clone(), query.clone(), ids, organism, others, self.answer_mailboxes);
         let sessions = Arc::new(Sessions::new(delegate));
@@ -270,12 +275,13 @@ impl Gateway {
             removal_notice: self.removal_notice,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),
-            cursors: blake3::derive_key("systole gateway 2026 cursors", secret),
+            cursors: blake3::derive_key("systole gateway 2026 cursors", &secret),
             query,
             sessions: sessions.clone(),
             submissions: submissions.clone(),
             judge,
             tally: tally.clone(),
+            link: Arc::new(http::browser::Link::new(&secret)),
         });
         let router = http::router(app.clone(), self.routes);
         let organism = organism.clone();
@@ -398,6 +404,8 @@ impl Work {
 pub struct Serving {
     address: SocketAddr,
     mailboxes: MailboxService,
+    /// The scheme and the links of the console; absent without one.
+    link: Option<(&'static str, Arc<http::browser::Link>)>,
     end: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -406,6 +414,16 @@ impl Serving {
     /// The address of the gateway.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Makes a link that signs an operator in at the console, once and within ten minutes; `None` without one (`console: true`).
+    pub fn console_link(&self) -> Option<String> {
+        let ((scheme, link), now) = (self.link.as_ref()?, self.mailboxes.clock()?.now());
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(if address.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+        }
+        Some(format!("{scheme}://{address}{}", link.make(now)))
     }
 
     /// Announces the end of the organism: no further messages are accepted, and those for remote listeners wait for its

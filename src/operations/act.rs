@@ -153,6 +153,12 @@ impl Outcome {
     fn of(of: String, error: Option<String>) -> Self {
         Self { of, error, opened: None }
     }
+
+    /// The outcome of an act without an effect.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn failed(of: String, error: String) -> Self {
+        Self::of(of, Some(error))
+    }
 }
 
 /// The outcome of a question.
@@ -468,6 +474,14 @@ impl Operations<'_> {
         let home = shared.directory.core_of(Partition::of(root)).ok_or(OperationError::Closed)?;
         shared.operate(home, Operation::Retry { moment, root }, record).await?;
         Ok(root)
+    }
+
+    /// Judges a payload as the edit of a retry, without an effect; returns its canonical form.
+    ///
+    /// # Errors
+    /// [`ActError::Invalid`] with the place and the rule.
+    pub fn judge_edit(&self, xml: &str) -> Result<String, ActError> {
+        Ok(self.payload(xml)?.payload().as_str().to_owned())
     }
 
     /// Parses a payload as an entrance takes it.

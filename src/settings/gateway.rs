@@ -34,6 +34,8 @@ pub struct GatewaySettings {
     pub body_time: Duration,
     /// Clients that have a mailbox, each with the remote listener whose mailbox it is.
     pub mailboxes: BTreeMap<Name, Name>,
+    /// True if people find pages at `/`, to see and steer the organism (docs/console.md).
+    pub console: bool,
     /// True if agents of Molecule AI's SDK are served (feature `compat-molecule`).
     pub molecule: bool,
     /// Certificate and key for TLS; without them, the gateway speaks plain HTTP.
@@ -52,6 +54,7 @@ systole_core::vocab::setters!(GatewaySettings {
     header_time: Duration,
     body_time: Duration,
     mailboxes: BTreeMap<Name, Name>,
+    console: bool,
     molecule: bool,
     tls: Option<Tls>,
 });
@@ -70,6 +73,7 @@ impl Default for GatewaySettings {
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
             mailboxes: BTreeMap::new(),
+            console: false,
             molecule: false,
             tls: None,
         }

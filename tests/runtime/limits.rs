@@ -52,7 +52,7 @@ fn each_key_has_a_row_and_each_row_a_key() {
     limits.sort_unstable();
     assert_eq!(known("## Limits of the organism"), limits);
     // These are no limits.
-    let no_limits = ["listen", "molecule", "tls"];
+    let no_limits = ["console", "listen", "molecule", "tls"];
     let mut gateway: Vec<_> = keys("# gateway:", "#   ").into_iter().filter(|key| !no_limits.contains(key)).collect();
     gateway.sort_unstable();
     assert_eq!(known("## Limits of the gateway"), gateway);

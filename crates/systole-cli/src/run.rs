@@ -97,6 +97,9 @@ pub(super) struct Run {
     /// refused
     #[arg(long, value_name = "NAME")]
     drop: Vec<Name>,
+    /// Print a link that signs an operator in at the console (`console: true`), once and within ten minutes
+    #[arg(long)]
+    open: bool,
     /// End each envelope on standard output with a NUL, which XML can't contain, instead of a line feed
     #[arg(short = '0', long)]
     print0: bool,
@@ -115,7 +118,7 @@ impl Run {
     /// A run of one shard without files that shows no events.
     fn quietly(organism: PathBuf) -> Self {
         let (files, drop) = (Vec::new(), Vec::new());
-        let (until_idle, restart, watch, again, print0, json) = (false, false, false, false, false, false);
+        let (until_idle, restart, watch, again, open, print0, json) = (false, false, false, false, false, false, false);
         Self {
             organism,
             files,
@@ -125,6 +128,7 @@ impl Run {
             watch,
             again,
             drop,
+            open,
             print0,
             json,
             quiet: true,

@@ -1,5 +1,5 @@
 //! The checks before every call: of its head, of its principal, and of the room for it. Nothing of a body is read here;
-//! no other code reads a body without a [`Authenticated`] caller.
+//! no other code reads a body without a [`Authenticated`] caller, but for the form in which a browser signs in.
 //!
 //! A token can be revoked while its call waits or its body comes. Then it is checked again ([`Authenticated::is_valid`]): when
 //! the body was read, and before an effect or an answer after a wait. A call that had its effect is never answered with
@@ -18,12 +18,13 @@ use axum::response::{IntoResponse, Response};
 use super::AppState;
 use super::bodies::Held;
 use super::failures::Reason;
-use super::protocol;
-use super::rejections;
 use super::unauthenticated::{RATE, RequestGroup, Turn};
+use super::{browser, protocol, rejections};
 use crate::accept::RequestPermit;
 use crate::gateway::problem::Problem;
 use crate::gateway::{Principal, PrincipalKind};
+use crate::journal::QueryError;
+use systole_core::vocab::{Name, Time};
 use systole_store::principal::TokenHash;
 use systole_store::token;
 
@@ -39,10 +40,35 @@ pub(super) const LONG: Duration = Duration::from_millis(10);
 /// The caller of a request, among its extensions. Without one no body is read.
 pub struct Authenticated {
     pub(super) principal: Principal,
-    /// The hash of the caller's token.
-    token: TokenHash,
+    credential: Credential,
     /// The bytes of the request's body that are in memory.
     held: Held,
+}
+
+/// What shows who a caller is.
+#[derive(Clone, Copy)]
+pub(super) enum Credential {
+    /// A token in the request.
+    Token(TokenHash),
+    /// A browser that signed in, until then: by a token, or as an operator by a link of the program.
+    SignedIn { token: Option<TokenHash>, until: Time },
+}
+
+impl Credential {
+    /// The principal that it shows now, if any.
+    async fn principal(self, app: &AppState) -> Result<Option<Principal>, QueryError> {
+        let token = match self {
+            Self::Token(token) => token,
+            Self::SignedIn { until, .. } if until <= app.mailboxes.now() => return Ok(None),
+            Self::SignedIn { token: Some(token), .. } => token,
+            Self::SignedIn { token: None, until } => {
+                let (name, kind) = (Name::system(), PrincipalKind::Admin);
+                // The same for each request.
+                return Ok(Some(Principal { name, kind, created: until }));
+            }
+        };
+        Ok(app.query.bearer(token).await?.filter(|principal| is_here(app, principal)))
+    }
 }
 
 impl Authenticated {
@@ -56,9 +82,9 @@ impl Authenticated {
         app.edge.bodies.hold(self.principal.name.clone())
     }
 
-    /// Checks whether the token is still that of the same principal.
+    /// Checks whether the token, or the cookie, is still that of the same principal.
     pub async fn is_valid(&self, app: &AppState) -> bool {
-        app.query.bearer(self.token).await.is_ok_and(|found| found.as_ref() == Some(&self.principal))
+        self.credential.principal(app).await.is_ok_and(|found| found.as_ref() == Some(&self.principal))
     }
 }
 
@@ -70,30 +96,39 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
     let permit = request.extensions().get::<RequestPermit>().cloned();
     let is_monitoring = MONITORING.contains(&request.uri().path());
     let is_open = is_monitoring || request.uri().path() == DESCRIPTION;
-    let token = match bearer(request.headers()).filter(|_| !is_open) {
-        None => {
-            let group = if is_monitoring { RequestGroup::Monitoring } else { RequestGroup::Other };
-            return match wait_for_turn(&app, permit, group).await {
-                Ok(()) => next.run(request).await,
-                Err(problem) => closing(problem),
-            };
-        }
+    let (credential, principal) = match bearer(request.headers()).filter(|_| !is_open) {
+        None => match signed_in(&app, request.uri().path(), request.headers()).await {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                let group = if is_monitoring { RequestGroup::Monitoring } else { RequestGroup::Other };
+                return match wait_for_turn(&app, permit, group).await {
+                    Ok(()) => next.run(request).await,
+                    Err(problem) => closing(problem),
+                };
+            }
+            Err(error) => return Problem::from(error).into_response(),
+        },
         Some(Err(reason)) => return closing(refuse(&app, permit, reason).await),
-        Some(Ok(token)) => token::hash(token),
+        Some(Ok(token)) => {
+            let credential = Credential::Token(token::hash(token));
+            match credential.principal(&app).await {
+                Ok(Some(principal)) => (credential, principal),
+                // The request is kept meanwhile, so that nothing of its body is read.
+                Ok(None) => {
+                    let refused = refuse(&app, permit, Reason::Wrong).await;
+                    return closing(if (app.removal_notice)(request.uri().path()) {
+                        Problem::removed()
+                    } else {
+                        refused
+                    });
+                }
+                Err(error) => return Problem::from(error).into_response(),
+            }
+        }
     };
     let is_removal_notice = (app.removal_notice)(request.uri().path());
-    let principal = match app.query.bearer(token).await.map(|found| found.filter(|principal| is_here(&app, principal)))
-    {
-        Ok(Some(principal)) => principal,
-        // The request is kept meanwhile, so that nothing of its body is read.
-        Ok(None) => {
-            let refused = refuse(&app, permit, Reason::Wrong).await;
-            return closing(if is_removal_notice { Problem::removed() } else { refused });
-        }
-        Err(error) => return Problem::from(error).into_response(),
-    };
     let name = rejections::Principal(principal.name.clone());
-    let known = match admit(&app, permit, principal, token) {
+    let known = match admit(&app, permit, principal, credential) {
         Ok(known) => Arc::new(known),
         Err(problem) => return (Extension(name), problem).into_response(),
     };
@@ -107,6 +142,20 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
         return closing(if is_removal_notice { Problem::removed() } else { Problem::unauthorized() });
     }
     response
+}
+
+/// The person whose browser asks for a page, if they are signed in. A cookie is good for pages alone.
+async fn signed_in(
+    app: &AppState,
+    path: &str,
+    headers: &HeaderMap,
+) -> Result<Option<(Credential, Principal)>, QueryError> {
+    if !(app.settings.console && browser::is_page(path)) {
+        return Ok(None);
+    }
+    let Some((token, until)) = app.link.signed_in(headers) else { return Ok(None) };
+    let credential = Credential::SignedIn { token, until };
+    Ok(credential.principal(app).await?.map(|principal| (credential, principal)))
 }
 
 /// Checks whether the organism still has the principal of a token: one that was removed from organism.yaml is unknown.
@@ -124,7 +173,7 @@ fn admit(
     app: &AppState,
     permit: Option<RequestPermit>,
     principal: Principal,
-    token: TokenHash,
+    credential: Credential,
 ) -> Result<Authenticated, Problem> {
     app.edge.rate.pass(&principal.name, app.mailboxes.now()).map_err(|seconds| {
         let requests = app.settings.requests;
@@ -134,7 +183,7 @@ fn admit(
         permit.enter(&principal.name, principal.kind == PrincipalKind::Admin).map_err(|full| Problem::full(&full))?;
     }
     let held = app.edge.bodies.hold(principal.name.clone());
-    Ok(Authenticated { principal, token, held })
+    Ok(Authenticated { principal, credential, held })
 }
 
 /// The token in the headers, if there is any.
@@ -166,13 +215,18 @@ async fn wait_for_turn(app: &AppState, permit: Option<RequestPermit>, group: Req
 /// Refuses a token, the later the more bad ones came from its address. Meanwhile its connection may be closed for
 /// others.
 async fn refuse(app: &AppState, permit: Option<RequestPermit>, reason: Reason) -> Problem {
+    fail(app, permit, reason).await;
+    Problem::unauthorized()
+}
+
+/// Counts a failure, and waits.
+pub(super) async fn fail(app: &AppState, permit: Option<RequestPermit>, reason: Reason) {
     app.edge.failures.count(reason);
     if let Some(permit) = permit {
         let delay = app.edge.failures.fail(permit.source(), app.mailboxes.now());
         permit.allow_eviction();
         tokio::time::sleep(delay).await;
     }
-    Problem::unauthorized()
 }
 
 fn closing(problem: Problem) -> Response {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -80,6 +81,20 @@ struct Model {
     took: Latency,
 }
 
+/// The use of one backend by one listener.
+pub(super) struct ModelFigures {
+    pub(super) listener: String,
+    pub(super) backend: Arc<str>,
+    pub(super) answered: u64,
+    pub(super) failed: u64,
+    pub(super) usage: Usage,
+    /// Mean time of a request.
+    pub(super) mean: Duration,
+    /// Outputs of the listener that were refused, and repairs of them.
+    pub(super) refused: u64,
+    pub(super) repaired: u64,
+}
+
 impl Tally {
     /// Counts events until the organism ends.
     pub(in crate::gateway) async fn follow(self: Arc<Self>, mut events: Events) {
@@ -89,6 +104,31 @@ impl Tally {
             let rest = std::iter::from_fn(|| events.try_next()).take(BATCH);
             std::iter::once(first).chain(rest).for_each(|observed| counting.take(observed));
         }
+    }
+
+    /// The models that were asked, by listener and backend.
+    pub(super) fn models(&self) -> Vec<ModelFigures> {
+        let figures = self.read();
+        let sum = |counts: &BTreeMap<&str, u64>| counts.values().sum();
+        let of_party = |(name, party): (&Option<Name>, &Party)| {
+            let (listener, refused, repaired) =
+                (name.as_ref().map_or_else(String::new, Name::to_string), sum(&party.refusals), sum(&party.repairs));
+            party
+                .models
+                .iter()
+                .map(|(backend, model)| ModelFigures {
+                    listener: listener.clone(),
+                    backend: backend.clone(),
+                    answered: model.answered,
+                    failed: model.failed,
+                    usage: model.usage,
+                    mean: model.took.sum() / u32::try_from(model.took.count().max(1)).unwrap_or(u32::MAX),
+                    refused,
+                    repaired,
+                })
+                .collect::<Vec<_>>()
+        };
+        figures.parties.iter().flat_map(of_party).collect()
     }
 
     /// The figures so far.

@@ -3,8 +3,10 @@
 pub(super) mod admin;
 mod authenticate;
 mod bodies;
+pub(super) mod browser;
 mod call;
 mod caller;
+pub(super) mod console;
 mod failures;
 mod health;
 mod jobs;
@@ -32,7 +34,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
@@ -116,6 +118,8 @@ pub struct AppState {
     pub(super) judge: Arc<Judge>,
     pub(super) edge: Edge,
     pub(super) tally: Arc<Tally>,
+    /// Links into the console.
+    pub(super) link: Arc<browser::Link>,
     /// The description of all calls that are served.
     pub(super) description: Description,
 }
@@ -392,7 +396,9 @@ pub(super) fn router(app: Arc<AppState>, routes: Routes) -> Router {
 /// Gives refusals of the framework the shape of any other problem.
 async fn one_shape(response: Response) -> Response {
     let status = response.status();
-    let ours = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == PROBLEM);
+    // A page of the console tells of a problem to a person.
+    let is_page = response.headers().contains_key(CONTENT_SECURITY_POLICY);
+    let ours = is_page || response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == PROBLEM);
     if ours || !(status.is_client_error() || status.is_server_error()) {
         return response;
     }

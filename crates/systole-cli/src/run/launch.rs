@@ -93,6 +93,11 @@ impl Stage {
             Some(config) => config,
             None => Config::load(&args.organism).map_err(Failure::Config)?,
         };
+        if args.open && !config.gateway.as_ref().is_some_and(|gateway| gateway.console) {
+            return Err(Failure::unusable(
+                "--open needs a console: write gateway: { console: true } in the organism.yaml",
+            ));
+        }
         if let Some(journal) = &config.journal {
             // Before any file is made beside it.
             check_journal(&journal.file)
@@ -113,6 +118,9 @@ impl Stage {
         }
         let events = (!args.quiet || self.screen.has_desk()).then(|| builder.organism.events());
         let running = builder.start(&[CLIENT]).map_err(unusable)?;
+        if let Some(link) = running.console_link().filter(|_| args.open) {
+            self.screen.note(&format!("the console: {link}"));
+        }
         if !self.sources.is_empty() {
             // Read while no other run can send a message of them.
             let once = journal.map(|journal| Once::load(&journal, args.sends_again())).transpose()?;

@@ -9,6 +9,8 @@ mod oracle;
 mod ask;
 mod check;
 mod citizen;
+#[cfg(feature = "gateway")]
+mod console;
 mod demo;
 mod describe;
 mod durable;

@@ -1,0 +1,283 @@
+//! The console of a running program, as a browser asks for it: who gets in, what each may see and do, and that foreign text stays
+//! text. `scripts/console` goes through it with a real browser.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+use crate::kit::Scratch;
+use crate::kit::waiting::until;
+
+const ORGANISM: &str = r#"organism: { name: court }
+durability: process
+journal: court.journal
+gateway: { listen: "127.0.0.1:0", console: true }
+clients: [{ name: shop, calls: ["{urn:t}ask", "{urn:t}say"] }]
+listeners:
+  - name: judge
+    human: { people: [ada, operator] }
+    schemas: [thing.xsd]
+    accepts: ["{urn:t}ask"]
+    replies: ["{urn:t}verdict"]
+  - name: parrot
+    echo: true
+    accepts: ["{urn:t}say"]
+"#;
+
+const VERDICT: &str = "<verdict xmlns=\"urn:t\"><ok>true</ok><note>x</note></verdict>";
+
+/// A running organism with its console; it is killed when the test drops it.
+struct Court {
+    folder: Scratch,
+    child: Child,
+    address: String,
+    /// The link of `--open`, without its scheme and address.
+    link: String,
+}
+
+impl Drop for Court {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An answer to a browser.
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn cookie(&self) -> String {
+        let (_, cookie) = self.head.split_once("set-cookie: ").unwrap_or_else(|| panic!("no cookie: {}", self.head));
+        cookie.split(';').next().unwrap().to_owned()
+    }
+}
+
+impl Court {
+    fn opens(name: &str) -> Self {
+        let folder = Scratch::new(&format!("console-{name}"));
+        fs::write(folder.join("organism.yaml"), ORGANISM).unwrap();
+        fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run/thing.xsd"), folder.join("thing.xsd"))
+            .unwrap();
+        let (child, address, link) = Self::start(&folder);
+        Self { folder, child, address, link }
+    }
+
+    fn start(folder: &Scratch) -> (Child, String, String) {
+        let log = fs::File::create(folder.join("log")).unwrap();
+        let mut run = folder.systole(&["run", "organism.yaml", "--open"]);
+        let child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        let url = until("the link of the console", || {
+            let log = fs::read_to_string(folder.join("log")).unwrap();
+            let line = log.lines().find(|line| line.contains("the console: "))?;
+            log.ends_with('\n').then(|| line.split_once("http://").unwrap().1.to_owned())
+        });
+        let (address, link) = url.split_once('/').unwrap();
+        (child, address.to_owned(), format!("/{link}"))
+    }
+
+    fn restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        (self.child, self.address, self.link) = Self::start(&self.folder);
+    }
+
+    fn request(&self, method: &str, path: &str, head: &str, body: &str) -> Answer {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let (host, length) = (&self.address, body.len());
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{head}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, head: head.to_owned(), body: body.to_owned() }
+    }
+
+    fn get(&self, cookie: &str, path: &str) -> Answer {
+        self.request("GET", path, &format!("Cookie: {cookie}\r\n"), "")
+    }
+
+    /// Sends a form as a page of the console does.
+    fn post(&self, cookie: &str, path: &str, form: &str) -> Answer {
+        let head = format!(
+            "Cookie: {cookie}\r\nOrigin: http://{}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
+            self.address
+        );
+        self.request("POST", path, &head, form)
+    }
+
+    fn token(&self, name: &str) -> String {
+        self.folder.done(&["token", "new", name]).trim().to_owned()
+    }
+
+    fn sign_in(&self, token: &str) -> Answer {
+        self.post("", "/login", &format!("token={token}"))
+    }
+
+    /// Sends a message as the client.
+    fn send(&self, token: &str, message: &str) {
+        let sent = self.request("POST", "/v1/messages", &format!("Authorization: Bearer {token}\r\n"), message);
+        assert_eq!(sent.status, 202, "{}", sent.body);
+    }
+
+    /// The ids behind a prefix in a page.
+    fn ids(&self, cookie: &str, path: &str, prefix: &str) -> Vec<String> {
+        let page = self.get(cookie, path).body;
+        let mut ids: Vec<_> = page.split(prefix).skip(1).map(|rest| rest[..36].to_owned()).collect();
+        ids.dedup();
+        ids
+    }
+}
+
+#[test]
+fn a_link_signs_in_once_and_its_cookie_is_good_for_pages_over_a_restart_and_for_nothing_else() {
+    let mut court = Court::opens("link");
+    let stranger = court.get("", "/dead-letters?fault=route");
+    assert_eq!(stranger.status, 303);
+    assert!(stranger.head.contains("location: /login?then=%2Fdead%2Dletters%3Ffault%3Droute"), "{}", stranger.head);
+    let first = court.get("", &court.link);
+    let cookie = first.cookie();
+    assert!(first.status == 200 && first.head.contains("HttpOnly; SameSite=Strict"), "{}", first.head);
+    assert_eq!(court.get("", &court.link).status, 403, "a link is good once");
+    for path in ["/", "/questions", "/dead-letters", "/mailboxes", "/tasks", "/listeners", "/models", "/acts"] {
+        let page = court.get(&cookie, path);
+        assert!(page.status == 200 && page.head.contains("default-src 'self'"), "{path}: {}", page.head);
+        assert!(page.head.contains("no-store") && page.body.len() < 50 << 10, "{path}");
+    }
+    assert_eq!(court.get(&cookie, "/v1/admin/listeners").status, 401, "a cookie is no token");
+    assert_eq!(court.get(&cookie, "/conversations/no-id").status, 404);
+    let mut forged = cookie.clone();
+    forged.replace_range(16..17, if &cookie[16..17] == "9" { "8" } else { "9" });
+    assert_eq!(court.get(&forged, "/").status, 303);
+    court.restart();
+    assert_eq!(court.get(&cookie, "/").status, 200, "a browser stays signed in");
+}
+
+#[test]
+fn a_person_sees_their_questions_alone_and_is_out_when_their_token_is_revoked() {
+    let court = Court::opens("person");
+    let (shop, ada) = (court.token("shop"), court.token("ada"));
+    court.send(&shop, "<ask xmlns='urn:t'>guilty?</ask>");
+    for (token, why) in [("syt_0", "unknown"), (&*shop, "is for admins and people")] {
+        let refused = court.sign_in(token);
+        assert!(refused.status == 403 && refused.body.contains(why), "{}", refused.body);
+    }
+    let cookie = court.sign_in(&ada).cookie();
+    assert!(!cookie.contains(&ada) && court.get(&cookie, "/").head.contains("location: /questions"));
+    for path in ["/acts", "/listeners", "/dead-letters"] {
+        assert_eq!(court.get(&cookie, path).status, 403, "{path}");
+    }
+    assert_eq!(court.post(&cookie, "/act", "act=pause&listener=judge").status, 403);
+    let question = until("the question", || court.ids(&cookie, "/questions", "/questions/").pop());
+    let path = format!("/questions/{question}");
+    let refused = court.post(&cookie, &path, "deed=answer&text=%3Cverdict%3E%3Cok%3Emaybe%3C/ok%3E%3C/verdict%3E");
+    assert_eq!(refused.status, 422);
+    assert!(refused.body.contains("maybe") && refused.body.contains("&lt;ok&gt;maybe&lt;/ok&gt;"), "{}", refused.body);
+    let judged = court.post(&cookie, &path, &format!("deed=preview&text={}", VERDICT.replace('"', "'")));
+    assert!(judged.status == 200 && judged.body.contains("&lt;ok&gt;true&lt;/ok&gt;"), "{}", judged.body);
+    assert_eq!(court.post(&cookie, &path, &format!("deed=answer&text={VERDICT}")).status, 303);
+    assert!(court.get(&cookie, "/questions").body.contains("No question waits for you."));
+    // The second answer learns of the first.
+    let late = court.post(&cookie, &path, &format!("deed=answer&text={VERDICT}"));
+    assert!(late.status == 409 && late.body.contains("ada"), "{}", late.body);
+    court.folder.done(&["token", "revoke", "ada"]);
+    assert_eq!(court.get(&cookie, "/questions").status, 303);
+}
+
+#[test]
+fn what_acts_comes_from_a_page_of_this_address() {
+    let court = Court::opens("origin");
+    let cookie = court.get("", &court.link).cookie();
+    let form = "act=pause&listener=parrot";
+    for origin in ["", "Origin: http://evil.example\r\n", "Origin: null\r\n"] {
+        let head = format!("Cookie: {cookie}\r\n{origin}");
+        for path in ["/act", "/check", "/logout", "/login", "/questions/x"] {
+            assert_eq!(court.request("POST", path, &head, form).status, 403, "{path} {origin}");
+        }
+        let upgrade = "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                       Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+        assert_eq!(court.request("GET", "/live", &format!("{head}{upgrade}"), "").status, 403, "{origin}");
+    }
+    assert!(court.get(&cookie, "/acts").body.contains("Nobody has acted."));
+    assert_eq!(court.post(&cookie, "/act", &format!("{form}&back=//evil.example")).status, 303);
+    let acts = court.get(&cookie, "/acts").body;
+    assert!(acts.contains("pause") && acts.contains("parrot") && acts.contains("system"), "{acts}");
+    let back = court.post(&cookie, "/act", "act=resume&listener=parrot&back=//evil.example").head;
+    assert!(back.contains("location: /\r\n"), "{back}");
+}
+
+#[test]
+fn foreign_text_shows_as_text() {
+    let court = Court::opens("hostile");
+    let shop = court.token("shop");
+    let cookie = court.get("", &court.link).cookie();
+    let hostile = [
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+        "&lt;img src=x onerror=alert(1)&gt;",
+        "&lt;/pre&gt;&lt;/article&gt;&lt;h1&gt;gone",
+        "' onmouseover='alert(1)",
+        "\u{202e}drowssap",
+        "a\u{200b}b\u{e0041}c",
+    ];
+    for text in hostile {
+        court.send(&shop, &format!("<say xmlns='urn:t'>{text}</say>"));
+    }
+    let all = || court.ids(&cookie, "/?listener=parrot&state=ended", "href=\"/conversations/");
+    let conversations = until("all conversations", || Some(all()).filter(|ids| ids.len() == hostile.len()));
+    let mut seen = String::new();
+    for conversation in conversations {
+        seen += &court.get(&cookie, &format!("/conversations/{conversation}")).body;
+        for message in court.ids(&cookie, &format!("/conversations/{conversation}"), "href=\"/messages/") {
+            let page = court.get(&cookie, &format!("/messages/{message}")).body;
+            // The text to be edited is there as it is.
+            let (head, rest) = page.split_once("<textarea").unwrap();
+            let (edit, rest) = rest.split_once("</textarea>").unwrap();
+            assert!(!edit.contains("</") && !edit.contains("<img"), "{edit}");
+            seen.extend([head, rest]);
+        }
+    }
+    for gone in ["<script>alert", "<img src=x", "<h1>gone", "\u{202e}", "\u{200b}", "\u{e0041}"] {
+        assert!(!seen.contains(gone), "{gone:?}");
+    }
+    for shown in ["&amp;lt;script&amp;gt;alert(1)", "\\u{202e}", "\\u{200b}"] {
+        assert!(seen.contains(shown), "{shown:?}");
+    }
+}
+
+#[test]
+fn an_operator_acts_in_bulk_and_sees_the_outcome_of_each() {
+    let court = Court::opens("bulk");
+    let shop = court.token("shop");
+    let cookie = court.get("", &court.link).cookie();
+    for _ in 0..3 {
+        court.send(&shop, "<ask xmlns='urn:t'>guilty?</ask>");
+    }
+    court.send(&shop, "<say xmlns='urn:t'>hello</say>");
+    let open = || court.ids(&cookie, "/?state=open&listener=judge", "href=\"/conversations/");
+    let asked = until("three questions", || Some(open()).filter(|ids| ids.len() == 3));
+    let ended = until("an end", || court.ids(&cookie, "/?state=ended", "href=\"/conversations/").pop());
+    assert_eq!(court.post(&cookie, "/act", "act=cancel").status, 400, "nothing is checked");
+    // One that has ended fails, and leaves the other one.
+    let some = court.post(&cookie, "/act", &format!("act=cancel&id={}&id={ended}", asked[0])).body;
+    assert!(some.contains("1 done, 1 without an effect") && some.contains(&ended), "{some}");
+    let all = court.post(&cookie, "/act", "act=cancel&filter=listener=judge%26").body;
+    assert!(all.contains("2 done, 0 without an effect"), "{all}");
+    assert!(open().is_empty());
+    let edited = "<say xmlns='urn:t'>bye</say>";
+    assert_eq!(court.post(&cookie, "/check", "text=<say xmlns='urn:t'><b/></say>").status, 422);
+    assert_eq!(court.post(&cookie, "/check", &format!("text={edited}")).status, 200);
+    let retried = court.post(&cookie, "/act", &format!("act=retry&id={ended}&edit={edited}"));
+    assert_eq!(retried.status, 303, "{}", retried.body);
+    let (_, path) = retried.head.split_once("location: ").unwrap();
+    let path = path.lines().next().unwrap();
+    until("the retried conversation", || court.get(&cookie, path).body.contains("bye").then_some(()));
+}

@@ -1,0 +1,109 @@
+//! A page that is open: its rows are made anew when something happened, and those that have changed are sent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Request, State};
+use axum::http::Uri;
+use axum::response::{IntoResponse, Response};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::page::Shown;
+use super::views::Place;
+use super::{Visitor, same_origin};
+use crate::accept::RequestPermit;
+use crate::gateway::http::AppState;
+use crate::gateway::http::authenticate::Authenticated;
+use crate::gateway::problem::Problem;
+use crate::runtime::{Events, Observed};
+
+/// Most bytes of a frame of a browser: it sends its path.
+const HEARD: usize = 8 << 10;
+/// Time for the browser to send it.
+const BEGIN: Duration = Duration::from_secs(10);
+/// Time in which events gather: a page changes twice a second at most.
+const GATHER: Duration = Duration::from_millis(500);
+/// Most events that are looked at between two changes; behind more the page is made anew.
+const BATCH: usize = 20_000;
+/// Interval of looks at what has no events: mailboxes, tasks, slots.
+const QUIET: Duration = Duration::from_secs(3);
+/// Time for the browser to take a change.
+const TAKES: Duration = Duration::from_secs(30);
+
+/// `GET /live`
+pub(super) async fn live(
+    State(app): State<Arc<AppState>>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    request: Request,
+) -> Response {
+    if let Err(problem) = same_origin(request.headers()) {
+        return problem.into_response();
+    }
+    let known = request.extensions().get::<Arc<Authenticated>>().cloned();
+    let (Some(visitor), Some(known)) = (Visitor::of(&request), known) else {
+        return Problem::unauthorized().into_response();
+    };
+    let Ok(upgrade) = upgrade else { return Problem::bad_request("a WebSocket belongs here").into_response() };
+    let permit = request.extensions().get::<RequestPermit>().cloned();
+    upgrade.max_message_size(HEARD).max_frame_size(HEARD).write_buffer_size(0).on_upgrade(async move |socket| {
+        // The reasons to end are all the same to the browser, which connects again.
+        let _ = feed(&app, &visitor, &known, socket).await;
+        drop(permit);
+    })
+}
+
+/// Sends changes until the browser leaves, its token is revoked or the organism stops.
+async fn feed(app: &AppState, visitor: &Visitor, known: &Authenticated, mut socket: WebSocket) -> Option<()> {
+    let Ok(Some(Ok(Message::Text(path)))) = timeout(BEGIN, socket.recv()).await else { return None };
+    let place = Place::of(&path.parse::<Uri>().ok()?)?;
+    if !visitor.is_admin && !place.is_for_people() {
+        return None;
+    }
+    // From before the first look, so that no change falls between the two.
+    let mut events = app.organism.events_after(u64::MAX)?;
+    let mut shown = Shown::default();
+    while !app.mailboxes.is_stopping() && known.is_valid(app).await {
+        let page = place.render(app, visitor).await.ok()?;
+        let questions = visitor.waiting(app).await.ok()?;
+        if let Some(changes) = shown.update(page, questions) {
+            let text = serde_json::to_string(&changes).ok()?;
+            timeout(TAKES, socket.send(Message::text(text))).await.ok()?.ok()?;
+        }
+        let gathered = Instant::now() + GATHER;
+        tokio::select! {
+            () = news(&mut events, &place) => {}
+            () = sleep(QUIET) => {}
+            () = app.mailboxes.stopping() => return None,
+            () = left(&mut socket) => return None,
+        }
+        if timeout_at(gathered, left(&mut socket)).await.is_ok() {
+            return None;
+        }
+    }
+    None
+}
+
+/// Waits for an event that the page shows.
+async fn news(events: &mut Events, place: &Place) {
+    let mut looked = 0;
+    while let Some(observed) = events.next().await {
+        looked += 1;
+        match observed {
+            Observed::Missed(_) => return,
+            Observed::Event(event) if place.shows(&event) || looked > BATCH => return,
+            Observed::Event(_) => {}
+        }
+    }
+    std::future::pending().await
+}
+
+/// Waits for the end of the connection. What the browser says else is not for anybody.
+async fn left(socket: &mut WebSocket) {
+    while let Some(Ok(message)) = socket.recv().await {
+        if matches!(message, Message::Close(_)) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Signing in: a token, or a link that the program prints once, becomes a cookie.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{self, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt, Limited};
+use maud::{Markup, html};
+use systole_store::principal::TokenHash;
+use systole_store::token;
+
+use super::super::AppState;
+use super::super::authenticate::fail;
+use super::super::browser::COOKIE;
+use super::super::failures::Reason;
+use super::super::request::Query;
+use super::page::document;
+use super::{Form, dressed, html_page, is_here, refused, same_origin, see};
+use crate::accept::RequestPermit;
+use crate::gateway::PrincipalKind;
+use crate::gateway::problem::Problem;
+
+/// The time for which a browser is signed in.
+const SIGNED_IN: Duration = Duration::from_secs(12 * 3600);
+/// Most bytes of the form, in which a token is.
+const FORM: usize = 1024;
+
+/// An answer that signs a browser in, and shows a page. A redirection behind a link from elsewhere would come without the cookie.
+fn signed_in(app: &AppState, token: Option<TokenHash>, then: &str) -> Response {
+    let until = app.mailboxes.now().after(SIGNED_IN);
+    let body = html! {
+        p.signin { "Signed in. " a href=(then) { "Go on" } }
+        meta http-equiv="refresh" content={ "0;url=" (then) };
+    };
+    let mut response = html_page(StatusCode::OK, document("Signed in", None, "", &body));
+    set_cookie(app, &mut response, &app.link.cookie(token, until), SIGNED_IN);
+    response
+}
+
+fn set_cookie(app: &AppState, response: &mut Response, value: &str, age: Duration) {
+    let secure = if app.settings.tls.is_some() { "; Secure" } else { "" };
+    let age = age.as_secs();
+    let cookie = format!("{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}{secure}");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+}
+
+fn page(said: Option<&str>, then: &str) -> Markup {
+    html! {
+        form.signin method="post" action="/login" {
+            h1 { "Systole" }
+            @if let Some(said) = said { p.said role="alert" { (said) } }
+            label for="token" { "Token of an admin or a person" }
+            input #token name="token" type="password" autocomplete="current-password" required autofocus;
+            input type="hidden" name="then" value=(then);
+            button.main { "Sign in" }
+            p.soft { "An operator makes one with " code { "systole token new" } "; " code { "systole run --open" } " prints a link." }
+        }
+    }
+}
+
+/// `GET /login`: the form, or the end of a link.
+pub(super) async fn form(State(app): State<Arc<AppState>>, request: Request) -> Response {
+    let query = match Query::of(&request, &["then", "link"]) {
+        Ok(query) => query,
+        Err(problem) => return refused(problem),
+    };
+    let then = query.text("then").filter(|then| is_here(then)).unwrap_or("/");
+    match query.text("link") {
+        Some(link) if app.link.open(link, app.mailboxes.now()) => signed_in(&app, None, then),
+        Some(_) => {
+            let said = "The link was opened before, is older than ten minutes, or is of another organism.";
+            html_page(StatusCode::FORBIDDEN, document("Sign in", None, "", &page(Some(said), then)))
+        }
+        None => html_page(StatusCode::OK, document("Sign in", None, "", &page(None, then))),
+    }
+}
+
+/// `POST /login`: the one call that reads the body of a stranger, at most 1 KiB of it, in the time of a head.
+pub(super) async fn sign_in(State(app): State<Arc<AppState>>, request: Request) -> Response {
+    if let Err(problem) = same_origin(request.headers()) {
+        return refused(problem);
+    }
+    let permit = request.extensions().get::<RequestPermit>().cloned();
+    let body = tokio::time::timeout(app.settings.header_time, Limited::new(request.into_body(), FORM).collect());
+    let Ok(Ok(body)) = body.await else {
+        return refused(Problem::bad_request(format!("the form: it has {FORM} bytes at most, and comes at once")));
+    };
+    let form = Form::read(&body.to_bytes());
+    let then = form.text("then").filter(|then| is_here(then)).unwrap_or_else(|| "/".to_owned());
+    let hash = token::hash(form.text("token").unwrap_or_default().trim());
+    let principal = match app.query.bearer(hash).await {
+        Ok(principal) => principal,
+        Err(error) => return refused(error.into()),
+    };
+    let said = match principal.map(|principal| principal.kind) {
+        Some(PrincipalKind::Admin | PrincipalKind::Person) => return signed_in(&app, Some(hash), &then),
+        Some(PrincipalKind::Client | PrincipalKind::Listener) => {
+            "That token is of a client or a listener: the console is for admins and people."
+        }
+        None => {
+            fail(&app, permit, Reason::Wrong).await;
+            "The token is unknown."
+        }
+    };
+    let mut response = html_page(StatusCode::FORBIDDEN, document("Sign in", None, "", &page(Some(said), &then)));
+    // A stranger who tries tokens needs a connection for each.
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// `POST /logout`
+pub(super) async fn sign_out(State(app): State<Arc<AppState>>, request: Request<Body>) -> Response {
+    if let Err(problem) = same_origin(request.headers()) {
+        return refused(problem);
+    }
+    let mut response = dressed(see("/login").into_response());
+    set_cookie(&app, &mut response, "", Duration::ZERO);
+    response
+}

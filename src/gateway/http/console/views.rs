@@ -1,0 +1,867 @@
+//! What each page shows.
+
+use std::collections::BTreeMap;
+
+use axum::http::Uri;
+use maud::{Markup, html};
+use systole_core::core::{Event, EventKind};
+use systole_core::vocab::{MessageId, QName, ThreadId};
+
+use super::Visitor;
+use super::page::{Page, Row, Section, Shape};
+use crate::gateway::http::AppState;
+use crate::gateway::problem::Problem;
+use crate::operations::{
+    ConversationRecord, LetterRecord, MessageKind, MessageRecord, Operations, QuestionRecord, ThreadRecord, Wanted,
+};
+use crate::runtime::Observed;
+use crate::terminal::Escaped;
+
+/// Conversations of a page: its document stays below 50 KB.
+const CONVERSATIONS: usize = 50;
+/// Threads of a page of a tree.
+const THREADS: usize = 200;
+/// Messages of a page of one thread.
+const MESSAGES: usize = 100;
+/// The threads whose messages are told below a tree, and the most of them of each.
+const TOLD: (usize, usize) = (40, 20);
+/// Characters of a text that are shown at once.
+const SHOWN: usize = 600;
+
+/// What is looked at.
+enum View {
+    Conversations,
+    Conversation(ThreadId),
+    Thread(ThreadId),
+    Message(MessageId),
+    Questions,
+    Question(MessageId),
+    Letters,
+    Mailboxes,
+    Tasks,
+    Listeners,
+    Models,
+    Acts,
+}
+
+/// A page and its conditions, as its address has them: an address is a view that can be kept and passed on.
+pub(super) struct Place {
+    view: View,
+    query: String,
+}
+
+impl Place {
+    pub(super) fn of(uri: &Uri) -> Option<Self> {
+        let mut segments = uri.path().trim_start_matches('/').split('/');
+        let (first, id) = (segments.next()?, segments.next());
+        if segments.next().is_some() {
+            return None;
+        }
+        let view = match (first, id) {
+            ("", None) => View::Conversations,
+            ("conversations", Some(id)) => View::Conversation(id.parse().ok()?),
+            ("threads", Some(id)) => View::Thread(id.parse().ok()?),
+            ("messages", Some(id)) => View::Message(id.parse().ok()?),
+            ("questions", None) => View::Questions,
+            ("questions", Some(id)) => View::Question(id.parse().ok()?),
+            ("dead-letters", None) => View::Letters,
+            ("mailboxes", None) => View::Mailboxes,
+            ("tasks", None) => View::Tasks,
+            ("listeners", None) => View::Listeners,
+            ("models", None) => View::Models,
+            ("acts", None) => View::Acts,
+            _ => return None,
+        };
+        Some(Self { view, query: uri.query().unwrap_or_default().to_owned() })
+    }
+
+    pub(super) fn is_for_people(&self) -> bool {
+        matches!(self.view, View::Questions | View::Question(_))
+    }
+
+    /// Returns whether an event may change what the page shows.
+    pub(super) fn shows(&self, event: &Event) -> bool {
+        if matches!(event.kind, EventKind::ModelWrites { .. } | EventKind::Progress { .. }) {
+            return false;
+        }
+        match &self.view {
+            View::Conversation(root) => event.root == *root,
+            View::Thread(thread) => event.thread == *thread,
+            View::Message(_) | View::Acts => matches!(event.kind, EventKind::Operated { .. }),
+            _ => true,
+        }
+    }
+
+    /// The records that a query wants; a field of a form that was left empty is no condition.
+    pub(super) fn wanted_of(query: &str) -> Wanted {
+        let mut wanted = Wanted::default();
+        for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            let value = value.trim().to_owned();
+            if value.is_empty() {
+                continue;
+            }
+            match &*key {
+                "after" => wanted.after = Some(value),
+                "from" => wanted.from = Some(value),
+                "listener" => wanted.listener = Some(value),
+                "payload" => wanted.payload = Some(value),
+                "fault" => wanted.fault = Some(value),
+                "text" => wanted.text = Some(value),
+                "since" => wanted.since = Some(time_of(value)),
+                "until" => wanted.until = Some(time_of(value)),
+                "job" => wanted.job = Some(value),
+                "state" if value == "open" => wanted.open = Some(true),
+                "state" if value == "ended" => wanted.open = Some(false),
+                "state" => wanted.state = Some(value),
+                _ => {}
+            }
+        }
+        wanted
+    }
+
+    pub(super) async fn render(&self, app: &AppState, visitor: &Visitor) -> Result<Page, Problem> {
+        let operations = app.organism.operations(visitor.name().clone());
+        let look = Look { app, operations, query: &self.query, wanted: Self::wanted_of(&self.query) };
+        match &self.view {
+            View::Conversations => look.conversations().await,
+            View::Conversation(root) => look.conversation(*root).await,
+            View::Thread(thread) => look.thread(*thread).await,
+            View::Message(id) => look.message(*id).await,
+            View::Questions => questions(app, visitor, &look.wanted).await,
+            View::Question(id) => question(app, visitor, &id.to_string(), None).await,
+            View::Letters => look.letters().await,
+            View::Mailboxes => look.mailboxes().await,
+            View::Tasks => look.tasks().await,
+            View::Listeners => look.listeners().await,
+            View::Models => Ok(look.models()),
+            View::Acts => look.acts().await,
+        }
+    }
+}
+
+/// A time as a browser's field has it, without a zone, is one of UTC.
+fn time_of(text: String) -> String {
+    match text.len() {
+        10 => text + "T00:00:00Z",
+        16 => text + ":00Z",
+        _ => text,
+    }
+}
+
+struct Look<'a> {
+    app: &'a AppState,
+    operations: Operations<'a>,
+    query: &'a str,
+    wanted: Wanted,
+}
+
+impl Look<'_> {
+    fn wanted(&self, limit: usize) -> Wanted {
+        Wanted { limit: Some(limit), ..self.wanted.clone() }
+    }
+
+    async fn conversations(&self) -> Result<Page, Problem> {
+        let found = self.operations.conversations(&self.wanted(CONVERSATIONS)).await?;
+        let row = |item: &ConversationRecord| {
+            let id = &item.conversation;
+            let markup = html! {
+                tr id={ "c-" (id) } {
+                    td { input type="checkbox" name="id" value=(id) form="bulk" aria-label={ "Check " (id) }; }
+                    td { (state_of(item)) }
+                    td { a.id href={ "/conversations/" (id) } { (item.payload.as_deref().map_or("conversation", local)) } }
+                    td { (time(item.opened.as_deref())) }
+                    td { (time(item.ended.as_deref())) }
+                    td { (item.owner.as_deref().unwrap_or("the organism")) }
+                    td { @for name in &item.listeners { span.chip { (name) } } }
+                    td.n { @if item.open { (item.running) " / " (item.queued) " / " (item.threads) } }
+                }
+            };
+            Row::new(format!("c-{id}"), markup)
+        };
+        let rows = found.items.iter().map(row).collect();
+        let field = |name: &str, label: &str| self.field(name, label);
+        let head = html! {
+            form.filters method="get" action="/" role="search" {
+                label { "State" select name="state" {
+                    @for (value, name) in [("", "any"), ("open", "open"), ("ended", "ended")] {
+                        option value=(value) selected[self.value("state") == value] { (name) }
+                    }
+                } }
+                label { "Text" input #search name="text" value=(self.value("text")); }
+                (field("listener", "Listener"))
+                (field("payload", "Payload"))
+                (field("fault", "Fault"))
+                (field("since", "Since"))
+                (field("until", "Until"))
+                button.main { "Find" }
+                a href="/" { "All" }
+                a href="/?state=open" { "Open" }
+                button #keep-view type="button" hidden { "Keep this view" }
+            }
+            div #views {}
+            (self.bulk("/", &[("cancel", "Cancel"), ("retry", "Retry")], &[("cancel", "Cancel all open ones that match")]))
+        };
+        Ok(Page {
+            title: "Conversations".into(),
+            entry: "/",
+            head,
+            sections: vec![Section {
+                id: "conversations",
+                shape: Shape::Table(&[
+                    "Check",
+                    "State",
+                    "Began with",
+                    "Opened",
+                    "Ended",
+                    "For",
+                    "Listeners",
+                    "Running / queued / threads",
+                ]),
+                rows,
+                empty: match found.next {
+                    Some(_) => "Nothing among the newest 2,000: see older ones.",
+                    None => "Nothing matches.",
+                },
+            }],
+            foot: self.older("/", found.next.as_deref()),
+        })
+    }
+
+    async fn conversation(&self, root: ThreadId) -> Result<Page, Problem> {
+        let threads = self.operations.threads(root, &self.wanted(THREADS)).await?;
+        let Some(first) = threads.items.first() else {
+            return Err(Problem::not_found("there is no such conversation, or it was forgotten"));
+        };
+        let is_open = threads.items.iter().any(|thread| thread.closed.is_none());
+        let rows = threads.items.iter().map(|thread| self.branch(thread)).collect();
+        let mut said = Vec::new();
+        for thread in threads.items.iter().take(TOLD.0) {
+            let Ok(id) = thread.thread.parse() else { continue };
+            let few = Wanted { limit: Some(TOLD.1), ..Wanted::default() };
+            said.extend(self.operations.messages(id, &few).await?.items);
+        }
+        said.sort_by(|one, other| one.at.cmp(&other.at));
+        let used = self.app.query.usage(root).await?;
+        let began = said.iter().find_map(|message| message.payload.as_deref());
+        let failures = said.iter().filter(|message| message.fault.is_some()).count();
+        let id = root.to_string();
+        let head = html! {
+            dl {
+                dt { "Conversation" } dd.id { (id) }
+                dt { "Opened" } dd { (time(first.opened.as_deref())) }
+                dt { "Models used" } dd { (used.input.saturating_add(used.output)) " tokens, " (used.cost.as_f64()) }
+            }
+            form.acts method="post" action="/act" {
+                input type="hidden" name="id" value=(id);
+                input type="hidden" name="back" value={ "/conversations/" (id) };
+                @if is_open { button name="act" value="cancel" { "Cancel" } }
+                button name="act" value="retry" { "Retry from its beginning" }
+            }
+        };
+        let state = html! {
+            p #state {
+                @if is_open { span.busy { "Open" } } @else { span { "Ended" } }
+                @if failures > 0 { ", " span.bad { (failures) " faults" } }
+            }
+        };
+        Ok(Page {
+            title: began
+                .map_or_else(|| "Conversation".to_owned(), |payload| format!("Conversation: {}", local(payload))),
+            entry: "/",
+            head,
+            sections: vec![
+                Section { id: "about", shape: Shape::Block, rows: vec![Row::new("state", state)], empty: "" },
+                Section {
+                    id: "threads",
+                    shape: Shape::Table(&["Thread", "State", "Queued", "Opened", "Closed"]),
+                    rows,
+                    empty: "",
+                },
+                Section { id: "said", shape: Shape::Block, rows: sayings(&said), empty: "Nothing is kept of it." },
+            ],
+            foot: html! {
+                (self.older(&format!("/conversations/{id}"), threads.next.as_deref()))
+                @if threads.items.len() > TOLD.0 { p.soft { "The first messages of the first " (TOLD.0) " threads: a thread's page has all of its." } }
+            },
+        })
+    }
+
+    fn branch(&self, thread: &ThreadRecord) -> Row {
+        let depth = thread.path.matches('/').count().min(12);
+        let name = thread.path.rsplit('/').next().unwrap_or(&thread.path);
+        let state = thread.state.and_then(|state| serde_json::to_value(state).ok());
+        let state = state.as_ref().and_then(|state| state.as_str()).unwrap_or("closed");
+        let id = &thread.thread;
+        let markup = html! {
+            tr id={ "t-" (id) } {
+                td { div class={ "d" (depth) } { a href={ "/threads/" (id) } title=(thread.path) { (name) } } }
+                td { span class=(if state == "closed" { "soft" } else { "busy" }) { (state) } }
+                td.n { @if thread.queued > 0 { (thread.queued) } }
+                td { (time(thread.opened.as_deref())) }
+                td { (time(thread.closed.as_deref())) }
+            }
+        };
+        Row::new(format!("t-{id}"), markup)
+    }
+
+    async fn thread(&self, thread: ThreadId) -> Result<Page, Problem> {
+        let found = self.operations.messages(thread, &self.wanted(MESSAGES)).await?;
+        let Some(first) = found.items.first() else {
+            return Err(Problem::not_found("nothing is kept of that thread"));
+        };
+        let (id, root) = (thread.to_string(), &first.conversation);
+        let head = html! {
+            p { a href={ "/conversations/" (root) } { "Its conversation" } ", thread " span.id { (id) } }
+            form.acts method="post" action="/act" {
+                input type="hidden" name="id" value=(root);
+                input type="hidden" name="thread" value=(id);
+                input type="hidden" name="back" value={ "/threads/" (id) };
+                button name="act" value="cancel" { "Cancel this thread" }
+            }
+        };
+        Ok(Page {
+            title: first.path.clone(),
+            entry: "/",
+            head,
+            sections: vec![Section { id: "said", shape: Shape::Block, rows: sayings(&found.items), empty: "" }],
+            foot: self.older(&format!("/threads/{id}"), found.next.as_deref()),
+        })
+    }
+
+    async fn message(&self, id: MessageId) -> Result<Page, Problem> {
+        let records = self.operations.message(id).await?;
+        let Some(message) = records.iter().find(|record| record.message.is_some()) else {
+            return Err(Problem::not_found("there is no such message, or it was forgotten"));
+        };
+        let head = html! {
+            dl {
+                dt { "Message" } dd.id { (id) }
+                dt { "Conversation" } dd { a.id href={ "/conversations/" (message.conversation) } { (message.conversation) } }
+                dt { "Thread" } dd { a href={ "/threads/" (message.thread) } { (message.path) } }
+                @if let Some(answered) = &message.in_reply_to { dt { "Answers" } dd { a.id href={ "/messages/" (answered) } { (answered) } } }
+                @if let Some(attempts) = message.attempts { dt { "Runs that ended with their process" } dd { (attempts) } }
+            }
+        };
+        let owner = html! {
+            h2 { "Retry from here" }
+            form method="post" action="/act" {
+                input type="hidden" name="id" value=(message.conversation);
+                input type="hidden" name="at" value=(id);
+                label for="edit" { "With this payload" }
+                textarea #edit name="edit" data-judge="/check" data-said="judged" spellcheck="false" { (message.text) }
+                p.said #judged role="status" hidden {}
+                p { button.main name="act" value="retry" { "Retry" } }
+            }
+        };
+        Ok(Page {
+            title: format!("Message {}", message.payload.as_deref().map_or("", local)),
+            entry: "/",
+            head: html! { (head) (self.repairs(&message.thread)) },
+            sections: vec![Section { id: "said", shape: Shape::Block, rows: sayings(&records), empty: "" }],
+            foot: html! { @if message.kind == MessageKind::Message { (owner) } },
+        })
+    }
+
+    /// The repairs and refusals on a thread, with the bytes before, as far as events are kept.
+    fn repairs(&self, thread: &str) -> Markup {
+        let mut events = self.app.organism.events_after(0);
+        let all = std::iter::from_fn(|| events.as_mut()?.try_next());
+        let of_it = all.filter_map(|observed| match observed {
+            Observed::Event(event) if event.thread.to_string() == thread => Some(event),
+            _ => None,
+        });
+        let repaired: Vec<_> = of_it
+            .filter_map(|event| match &event.kind {
+                EventKind::Repaired { by, repairs, text } => {
+                    Some((event.at, by.clone(), repairs.clone(), text.clone()))
+                }
+                _ => None,
+            })
+            .collect();
+        html! {
+            @for (at, by, repairs, raw) in &repaired {
+                details {
+                    summary { "Repaired at " (time(Some(&at.to_string()))) ": " (repairs.len()) " changes of what " (by) " wrote" }
+                    @for repair in repairs { span.chip { (repair.at.line) ":" (repair.at.column) " " (repair.kind.as_str()) } }
+                    (pre(raw))
+                }
+            }
+        }
+    }
+
+    async fn letters(&self) -> Result<Page, Problem> {
+        let found = self.operations.dead_letters(&self.wanted(MESSAGES)).await?;
+        let row = |letter: &LetterRecord| {
+            let markup = html! {
+                tr id={ "l-" (letter.letter) } {
+                    td { input type="checkbox" name="id" value=(letter.letter) form="bulk" aria-label={ "Check " (letter.letter) }; }
+                    td { (time(Some(&letter.at))) }
+                    td { (letter.from) " → " (letter.listener.as_deref().unwrap_or("nobody")) }
+                    td { (letter.payload.as_deref().map_or("", local)) }
+                    td {
+                        span.chip.bad { (letter.fault) } " " (Escaped::line(&letter.reason))
+                        @if letter.redrives { " (the next start redrives it)" }
+                        @if let Some(text) = &letter.text { (folded(text)) }
+                    }
+                    td { @if let Some(root) = &letter.conversation { a href={ "/conversations/" (root) } { "open" } } }
+                }
+            };
+            Row::new(format!("l-{}", letter.letter), markup)
+        };
+        let head = html! {
+            form.filters method="get" action="/dead-letters" role="search" {
+                label { "Text" input #search name="text" value=(self.value("text")); }
+                @for (name, label) in [("from", "Sender"), ("listener", "Listener"), ("payload", "Payload"), ("fault", "Fault"), ("since", "Since"), ("until", "Until")] {
+                    (self.field(name, label))
+                }
+                button.main { "Find" }
+                a href="/dead-letters" { "All" }
+            }
+            (self.bulk(
+                "/dead-letters",
+                &[("redrive", "Redrive"), ("discard", "Discard")],
+                &[("redrive", "Redrive all that match"), ("discard", "Discard all that match")],
+            ))
+        };
+        Ok(Page {
+            title: "Dead letters".into(),
+            entry: "/dead-letters",
+            head,
+            sections: vec![Section {
+                id: "letters",
+                shape: Shape::Table(&["Check", "Since", "Way", "Payload", "Reason", "Conversation"]),
+                rows: found.items.iter().map(row).collect(),
+                empty: "No dead letters.",
+            }],
+            foot: self.older("/dead-letters", found.next.as_deref()),
+        })
+    }
+
+    async fn mailboxes(&self) -> Result<Page, Problem> {
+        let found = self.operations.mailboxes(&self.wanted(MESSAGES)).await?;
+        let rows = found.items.iter().map(|item| {
+            let markup = html! {
+                tr id={ "b-" (item.mailbox) } {
+                    td { (item.mailbox) }
+                    td.n { (item.waiting) } td.n { (item.leased) }
+                    td.n { a href={ "/dead-letters?listener=" (item.mailbox) } { (item.dead) } }
+                    td { (time(item.oldest.as_deref())) }
+                    td { (pausing(&item.mailbox, item.paused.as_deref(), "/mailboxes")) }
+                }
+            };
+            Row::new(format!("b-{}", item.mailbox), markup)
+        });
+        Ok(Page {
+            title: "Mailboxes".into(),
+            entry: "/mailboxes",
+            head: html! { p.soft { "Messages of listeners elsewhere, until their agents have answered them." } },
+            sections: vec![Section {
+                id: "mailboxes",
+                shape: Shape::Table(&["Listener", "Waiting", "Leased", "Dead", "Oldest", "Act"]),
+                rows: rows.collect(),
+                empty: "The organism has no remote listeners.",
+            }],
+            foot: self.older("/mailboxes", found.next.as_deref()),
+        })
+    }
+
+    async fn tasks(&self) -> Result<Page, Problem> {
+        let found = self.operations.tasks(&self.wanted(MESSAGES)).await?;
+        let rows = found.items.iter().map(|task| {
+            let markup = html! {
+                tr id={ "k-" (task.task) } {
+                    td { span.chip { (task.state) } @if let Some(percent) = task.percent { (percent) " %" } }
+                    td { (task.job) } td { (task.from) }
+                    td { (time(Some(&task.at))) } td { (time(Some(&task.changed))) }
+                    td.n { (task.attempts) }
+                    td { (folded(&task.description)) @if let Some(text) = &task.text { (folded(text)) } }
+                }
+            };
+            Row::new(format!("k-{}", task.task), markup)
+        });
+        let head = html! {
+            form.filters method="get" action="/tasks" role="search" {
+                label { "Text" input #search name="text" value=(self.value("text")); }
+                (self.field("job", "Job")) (self.field("state", "State"))
+                button.main { "Find" }
+                a href="/tasks" { "All" }
+            }
+        };
+        Ok(Page {
+            title: "Tasks".into(),
+            entry: "/tasks",
+            head,
+            sections: vec![Section {
+                id: "tasks",
+                shape: Shape::Table(&["State", "Job", "From", "Submitted", "Changed", "Attempts", "Work"]),
+                rows: rows.collect(),
+                empty: "No tasks.",
+            }],
+            foot: self.older("/tasks", found.next.as_deref()),
+        })
+    }
+
+    async fn listeners(&self) -> Result<Page, Problem> {
+        let records = self.operations.each_listener().await;
+        let blueprint = self.app.organism.blueprint();
+        let takers = |payload: &QName| {
+            let takes = blueprint.listeners().filter(|(_, contract)| contract.accepts.contains(payload));
+            takes.map(|(_, contract)| contract.name.to_string()).collect::<Vec<_>>()
+        };
+        let calls = |payloads: &[QName]| {
+            let mut callees = BTreeMap::<String, Vec<String>>::new();
+            for payload in payloads {
+                for name in takers(payload) {
+                    callees.entry(name).or_default().push(payload.to_string());
+                }
+            }
+            html! {
+                @for (name, payloads) in &callees {
+                    a.chip href={ "#n-" (name) } title=(payloads.join("\n")) { (name) }
+                }
+            }
+        };
+        let names = |payloads: &[QName]| {
+            html! { @for payload in payloads { span.chip title=(payload) { (local(&payload.to_string())) } } }
+        };
+        let rows = blueprint.listeners().map(|(_, contract)| {
+            let record = records.get(contract.name.as_str());
+            let markup = html! {
+                tr id={ "n-" (contract.name) } {
+                    td { strong { (contract.name) } br; span.soft { (Escaped::line(&contract.description)) } }
+                    td {
+                        @match record {
+                            Some(record) if record.rests.is_some() => span.bad title=[record.rests.as_ref().map(|rest| &rest.why)] {
+                                "rests until " (time(record.rests.as_ref().map(|rest| rest.until.as_str())))
+                            },
+                            Some(record) if record.paused.is_some() => span.busy { "paused since " (time(record.paused.as_deref())) },
+                            Some(record) if record.running > 0 => span.busy { "works" },
+                            _ => span.good { "ready" },
+                        }
+                    }
+                    td.n { @if let Some(record) = record { (record.running) " of " (record.concurrency) } }
+                    td.n { @if let Some(record) = record { (record.waiting) } }
+                    td { (names(&contract.accepts)) } td { (names(&contract.replies)) } td { (calls(&contract.calls)) }
+                    td { (pausing(contract.name.as_str(), record.and_then(|record| record.paused.as_deref()), "/listeners")) }
+                }
+            };
+            Row::new(format!("n-{}", contract.name), markup)
+        });
+        let clients = html! {
+            h2 { "Clients" }
+            @for (_, client) in blueprint.clients() { p { strong { (client.name) } " may call " (calls(&client.calls)) } }
+        };
+        Ok(Page {
+            title: "Organism".into(),
+            entry: "/listeners",
+            head: html! {},
+            sections: vec![Section {
+                id: "listeners",
+                shape: Shape::Table(&[
+                    "Listener", "State", "Running", "Waiting", "Accepts", "Replies", "May call", "Act",
+                ]),
+                rows: rows.collect(),
+                empty: "The organism has no listeners.",
+            }],
+            foot: clients,
+        })
+    }
+
+    fn models(&self) -> Page {
+        let rows = self.app.tally.models().into_iter().map(|model| {
+            let key = format!("m-{}-{}", model.listener, model.backend);
+            let markup = html! {
+                tr id=(key) {
+                    td { (model.listener) } td { (model.backend) }
+                    td.n { (model.answered) } td.n { @if model.failed > 0 { span.bad { (model.failed) } } @else { "0" } }
+                    td.n { (model.usage.input) } td.n { (model.usage.output) } td.n { (model.usage.cost.as_f64()) }
+                    td.n { (model.mean.as_millis()) " ms" }
+                    td.n { (model.refused) } td.n { (model.repaired) }
+                }
+            };
+            Row::new(key, markup)
+        });
+        Page {
+            title: "Models".into(),
+            entry: "/models",
+            head: html! { p.soft { "Since the start of the organism. Refusals and repairs are those of all that the listener wrote." } },
+            sections: vec![Section {
+                id: "models",
+                shape: Shape::Table(&[
+                    "Listener",
+                    "Backend",
+                    "Answers",
+                    "Failures",
+                    "Tokens in",
+                    "Tokens out",
+                    "Cost",
+                    "Mean time",
+                    "Refused",
+                    "Repaired",
+                ]),
+                rows: rows.collect(),
+                empty: "No model was asked since the start.",
+            }],
+            foot: html! {},
+        }
+    }
+
+    async fn acts(&self) -> Result<Page, Problem> {
+        let found = self.operations.acts(&self.wanted(MESSAGES)).await?;
+        let rows = found.items.iter().enumerate().map(|(at, act)| {
+            // Several acts of a bulk one have one time.
+            let key = format!("a-{}-{at}", act.at);
+            let markup = html! {
+                tr id=(key) {
+                    td { (time(Some(&act.at))) } td { (act.by) } td { (act.act) } td.id { (Escaped::line(&act.of)) }
+                    td {
+                        @match (&act.error, &act.opened) {
+                            (Some(error), _) => span.bad { (Escaped::line(error)) },
+                            (None, Some(opened)) => a.id href={ "/conversations/" (opened) } { (opened) },
+                            (None, None) => span.good { "done" },
+                        }
+                    }
+                }
+            };
+            Row::new(key, markup)
+        });
+        Ok(Page {
+            title: "Acts".into(),
+            entry: "/acts",
+            head: html! {},
+            sections: vec![Section {
+                id: "acts",
+                shape: Shape::Table(&["Time", "By", "Act", "Of", "Outcome"]),
+                rows: rows.collect(),
+                empty: "Nobody has acted.",
+            }],
+            foot: self.older("/acts", found.next.as_deref()),
+        })
+    }
+
+    /// The value of a condition in the address.
+    fn value(&self, name: &str) -> String {
+        let mut pairs = url::form_urlencoded::parse(self.query.as_bytes());
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned()).unwrap_or_default()
+    }
+
+    fn field(&self, name: &str, label: &str) -> Markup {
+        html! { label { (label) input name=(name) value=(self.value(name)) size="12"; } }
+    }
+
+    /// The forms that act on what is checked, and on all that the filter finds.
+    fn bulk(&self, path: &str, checked: &[(&str, &str)], all: &[(&str, &str)]) -> Markup {
+        let back = html! { input type="hidden" name="back" value={ (path) "?" (self.query) }; };
+        html! {
+            div.bulk {
+                form #bulk method="post" action="/act" {
+                    (back)
+                    label { input #all type="checkbox"; " All of the page" } " "
+                    @for (act, name) in checked { button name="act" value=(act) { (name) " checked" } " " }
+                }
+                form method="post" action="/act" {
+                    (back)
+                    // A filter without a condition is one, too.
+                    input type="hidden" name="filter" value={ (self.query) "&" };
+                    @for (act, name) in all { button name="act" value=(act) { (name) } " " }
+                }
+            }
+        }
+    }
+
+    /// The link to the next page.
+    fn older(&self, path: &str, next: Option<&str>) -> Markup {
+        let Some(next) = next else { return html! {} };
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        let pairs = url::form_urlencoded::parse(self.query.as_bytes()).filter(|(key, _)| key != "after");
+        query.extend_pairs(pairs).append_pair("after", next);
+        html! { p { a href={ (path) "?" (query.finish()) } rel="next" { "More" } } }
+    }
+}
+
+/// The questions that a person may answer.
+async fn questions(app: &AppState, visitor: &Visitor, wanted: &Wanted) -> Result<Page, Problem> {
+    let wanted = Wanted { limit: Some(MESSAGES), ..wanted.clone() };
+    let found = visitor.questions(app)?.list(&wanted).await?;
+    let rows = found.items.iter().map(|item| {
+        let markup = html! {
+            tr id={ "q-" (item.question) } {
+                td { (question_state(item)) }
+                td { a href={ "/questions/" (item.question) } { (item.payload.as_deref().map_or("fault", local)) } }
+                td { (item.from) " asks " (item.listener) }
+                td { (time(Some(&item.since))) } td { (time(item.deadline.as_deref())) }
+                td { @for name in &item.people { span.chip { (name) } } @if item.operators { span.chip { "operators" } } }
+                td.n { @if let Some(cost) = item.cost { (cost.tokens) " tokens, " (cost.cost) } }
+            }
+        };
+        Row::new(format!("q-{}", item.question), markup)
+    });
+    Ok(Page {
+        title: "Questions".into(),
+        entry: "/questions",
+        head: html! {},
+        sections: vec![Section {
+            id: "questions",
+            shape: Shape::Table(&["State", "Question", "Who asks", "Since", "Until", "For", "Cost so far"]),
+            rows: rows.collect(),
+            empty: "No question waits for you.",
+        }],
+        foot: html! {},
+    })
+}
+
+/// A question, with the form to answer it. `written` is what its person wrote before, with what is said to it.
+pub(super) async fn question(
+    app: &AppState,
+    visitor: &Visitor,
+    id: &str,
+    written: Option<(&str, &str, bool)>,
+) -> Result<Page, Problem> {
+    let item = visitor.questions(app)?.look(id).await?;
+    let path = format!("/questions/{id}");
+    let example = item.answers.first().and_then(|answer| answer.example.as_deref()).unwrap_or_default();
+    let text = written.map_or(example, |(text, ..)| text);
+    let is_claimed = item.state.state == "claimed";
+    let form = html! {
+        form method="post" action=(path) {
+            label for="text" { "Your answer" }
+            textarea #text name="text" data-judge=(path) data-said="judged" spellcheck="false" { (text) }
+            p.said.good[written.is_some_and(|(.., good)| good)] #judged role="status" hidden[written.is_none()] {
+                @if let Some((_, said, _)) = written { (said) }
+            }
+            p.acts {
+                button.main name="deed" value="answer" { "Answer" }
+                button name="deed" value="preview" { "Show what would be sent" }
+                @if is_claimed { button name="deed" value="release" { "Release" } button name="deed" value="take" { "Take over" } }
+                @else { button name="deed" value="claim" { "Claim" } }
+            }
+        }
+        form.acts method="post" action=(path) {
+            label { "Reason " input name="reason" maxlength="1000"; }
+            button name="deed" value="decline" { "Decline to answer" }
+        }
+        @for answer in &item.answers {
+            details { summary { "Schema of " (local(&answer.payload)) } (pre(&answer.schema)) @if let Some(example) = &answer.example { (pre(example)) } }
+        }
+    };
+    let head = html! {
+        dl {
+            dt { "Who asks" } dd { (item.from) ", for " (item.listener) }
+            dt { "Since" } dd { (time(Some(&item.since))) }
+            @if let Some(until) = &item.deadline { dt { "Until" } dd { (time(Some(until))) } }
+            @if let Some(cost) = item.cost { dt { "Cost so far" } dd { (cost.tokens) " tokens, " (cost.cost) } }
+            @if let Some(root) = item.conversation.as_ref().filter(|_| visitor.is_admin) { dt { "Conversation" } dd { a.id href={ "/conversations/" (root) } { (root) } } }
+        }
+        (pre(item.text.as_deref().unwrap_or_default()))
+    };
+    let state = Row::new("question-state", html! { p #question-state { (question_state(&item)) } });
+    let told = item.told.iter().enumerate().map(|(at, told)| {
+        let key = format!("told-{at}");
+        Row::new(key.clone(), html! { div id=(key) { (pre(told)) } })
+    });
+    Ok(Page {
+        title: format!("Question: {}", item.payload.as_deref().map_or("fault", local)),
+        entry: "/questions",
+        head,
+        sections: vec![Section {
+            id: "state",
+            shape: Shape::Block,
+            rows: std::iter::once(state).chain(told).collect(),
+            empty: "",
+        }],
+        foot: form,
+    })
+}
+
+fn question_state(item: &QuestionRecord) -> Markup {
+    html! {
+        span.chip { (item.state.state) }
+        @if let Some(by) = &item.state.by { " by " (by) " " (time(item.state.at.as_deref())) }
+    }
+}
+
+fn state_of(item: &ConversationRecord) -> Markup {
+    html! {
+        @match (&item.fault, item.open) {
+            (Some(fault), _) => span.chip.bad { (fault) },
+            (None, true) => span.chip.busy { "open" },
+            (None, false) => span.chip.good { "ended" },
+        }
+    }
+}
+
+/// A button that pauses or resumes a listener.
+fn pausing(listener: &str, paused: Option<&str>, back: &str) -> Markup {
+    let (act, name) = if paused.is_some() { ("resume", "Resume") } else { ("pause", "Pause") };
+    html! {
+        form method="post" action="/act" {
+            input type="hidden" name="listener" value=(listener);
+            input type="hidden" name="back" value=(back);
+            button name="act" value=(act) aria-label={ (name) " " (listener) } { (name) }
+        }
+    }
+}
+
+/// The history of a thread, to be read from top to bottom.
+fn sayings<'a>(messages: &'a [MessageRecord]) -> Vec<Row> {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    let mut row = |message: &'a MessageRecord| {
+        let count = counts.entry(message.thread.as_str()).or_default();
+        *count += 1;
+        let key = format!("s-{}-{count}", short(&message.thread));
+        let to = message.path.rsplit('/').next().unwrap_or_default();
+        let (class, what) = match message.kind {
+            _ if message.fault.is_some() => ("saying is-bad", "fault"),
+            MessageKind::Message if message.ended.is_none() => ("saying is-busy", "waits or runs"),
+            MessageKind::Message => ("saying", message.ending.as_deref().unwrap_or("done")),
+            MessageKind::AwaitedAnswer => ("saying", "answer to a call"),
+            MessageKind::Answer => ("saying is-good", "answer to the client"),
+            MessageKind::RefusedOutput => ("saying is-bad", "refused output"),
+            MessageKind::StandardError => ("saying is-bad", "standard error"),
+            MessageKind::Note => ("saying", "note"),
+        };
+        let markup = html! {
+            article class=(class) id=(key) {
+                div {
+                    strong { @match &message.from { Some(from) => { (from) " → " (to) }, None => (to) } } " "
+                    @if let Some(payload) = &message.payload { span.chip title=(payload) { (local(payload)) } }
+                    @if let Some(fault) = &message.fault { span.chip.bad { (fault) } }
+                    span.soft { (what) " " } (time(Some(&message.at))) " "
+                    @if let Some(id) = &message.message { a href={ "/messages/" (id) } { "message" } }
+                }
+                (folded(&message.text))
+            }
+        };
+        Row::new(key, markup)
+    };
+    messages.iter().map(&mut row).collect()
+}
+
+/// Foreign text, whose beginning is shown where it is long.
+fn folded(text: &str) -> Markup {
+    match text.char_indices().nth(SHOWN) {
+        None => pre(text),
+        Some((end, _)) => html! {
+            details { summary { (text.len()) " bytes: " (Escaped::line(text[..end].lines().next().unwrap_or_default())) } (pre(text)) }
+        },
+    }
+}
+
+/// Foreign text. Invisible characters and those that turn its direction are shown by their codes.
+fn pre(text: &str) -> Markup {
+    html! { pre tabindex="0" { (Escaped::text(text)) } }
+}
+
+fn time(at: Option<&str>) -> Markup {
+    html! { @if let Some(at) = at { time datetime=(at) { (at) } } }
+}
+
+/// The local part of the name of a payload.
+fn local(payload: &str) -> &str {
+    payload.rsplit('}').next().unwrap_or(payload)
+}
+
+/// The end of an id, by which its elements are told apart.
+fn short(id: &str) -> &str {
+    id.get(id.len().saturating_sub(12)..).unwrap_or(id)
+}
