@@ -91,8 +91,8 @@ fn the_words_of_a_program_are_shown_if_it_fails() {
     assert_eq!((code, &*out, &*err), (0, "<good xmlns=\"urn:w\">so</good>\n", ""));
     let (code, _, err) = ask(&folder, &["organism.yaml", "<bad xmlns='urn:w'/>"], "");
     assert_eq!(code, 1, "{err}");
-    assert!(err.contains("bad| bad words\n") && err.contains("warn a command failed listener=bad"), "{err}");
-    assert!(err.find("bad| bad words") < err.find("warn a command failed"), "{err}");
+    assert!(err.contains("| bad words\n") && err.contains("warn a command failed listener=bad"), "{err}");
+    assert!(err.find("| bad words") < err.find("warn a command failed"), "{err}");
 }
 
 #[test]

@@ -235,7 +235,7 @@ fn the_time_for_work_in_flight_is_a_key() {
     let mut running = Running::organism(&folder, &["-"]);
     writeln!(running.child.stdin.as_mut().unwrap(), "<hang xmlns='urn:c'/>").unwrap();
     let log = || fs::read_to_string(folder.join("log")).unwrap();
-    until("the words of the command", || log().contains("hanger| hangs").then_some(()));
+    until("the words of the command", || log().contains("| hangs\n").then_some(()));
     kill_process(Pid::from_child(&running.child), Signal::TERM).unwrap();
     let end = until("the end of the program", || running.child.try_wait().unwrap());
     assert_eq!(end.code(), Some(1));
@@ -278,7 +278,7 @@ fn a_second_signal_leaves_a_program_no_time() {
         writeln!(running.child.stdin.as_mut().unwrap(), "<hang xmlns='urn:c'/>").unwrap();
         let log = || fs::read_to_string(folder.join("log")).unwrap();
         let pid = Pid::from_child(&running.child);
-        until("the words of the command", || log().contains("hanger| hangs").then_some(()));
+        until("the words of the command", || log().contains("| hangs\n").then_some(()));
         kill_process(pid, Signal::TERM).unwrap();
         until("the first signal is heard", || log().contains("stopping:").then_some(()));
         kill_process(pid, Signal::TERM).unwrap();

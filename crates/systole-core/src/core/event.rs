@@ -587,7 +587,7 @@ mod tests {
         let dead = event(EventKind::DeadLetter { payload: None, reason: FaultCode::Route });
         assert_eq!(
             to_string(&dead).unwrap(),
-            r#"{"event":"dead-letter","number":0,"at":"2030-01-02T03:04:05Z","root":"00000000-0000-0000-0000-000067e55044","thread":"00000000-0000-0000-0000-000000000007","path":"root/researcher/calculator#2","reason":"route"}"#
+            r#"{"event":"dead-letter","number":0,"at":"2030-01-02T03:04:05Z","root":"00000000-0000-0000-0000-000067e55044","thread":"00000000-0000-0000-0000-000000000007","trace":"00000000000000000000000067e55044","path":"root/researcher/calculator#2","reason":"route"}"#
         );
     }
 
