@@ -555,7 +555,7 @@ impl Organism {
     }
 
     /// The time on the clock of the organism.
-    #[cfg(feature = "otel")]
+    #[cfg(feature = "gateway")]
     pub(crate) fn now(&self) -> Time {
         self.shared.clock.now()
     }
