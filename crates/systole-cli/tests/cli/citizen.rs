@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
@@ -85,54 +86,62 @@ fn process_1_reaps_what_others_leave_behind_and_ends_as_it_should() {
     assert_eq!(end.code(), Some(0), "{}", fs::read_to_string(folder.join("log")).unwrap());
 }
 
+/// A user of few processes, who runs the program in a folder. The limit counts all processes of a user, so each test has one of its own.
+struct FewProcesses<'a> {
+    folder: &'a Scratch,
+    user: u32,
+    program: PathBuf,
+}
+
+impl<'a> FewProcesses<'a> {
+    /// `None` for a test that is not run by root: only root becomes another user, and the limit binds no root.
+    fn new(folder: &'a Scratch, user: u32) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("only root becomes a user of few processes: nothing was tried");
+            return None;
+        }
+        // The user of the test may not read the folder of the built program. A process of its own makes the copy: a program
+        // can't be run while a file of ours writes it.
+        let program = folder.join("systole");
+        assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_systole")).arg(&program).status().unwrap().success());
+        Some(Self { folder, user, program })
+    }
+
+    /// The end of a run with so many processes and threads at most: its status, standard output and standard error.
+    fn run(&self, most: u32, args: &[&str]) -> (ExitStatus, String, String) {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nproc={most}")).arg(&self.program).args(["run", "organism.yaml", "--until-idle"]);
+        command.args(args).stdin(Stdio::null()).current_dir(self.folder).uid(self.user).gid(self.user);
+        let Output { status, stdout, stderr } = command.output().unwrap();
+        (status, String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    }
+}
+
 #[test]
 fn messages_wait_while_the_user_may_have_no_further_process() {
-    // The limit binds no root.
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("only root becomes a user of few processes: nothing was tried");
-        return;
-    }
     const MESSAGES: usize = 30;
-    // A user of this test alone, as the limit counts all processes of one.
-    const USER: u32 = 54_321;
     let folder = folder("few-processes");
+    let Some(user) = FewProcesses::new(&folder, 54_321) else { return };
     let organism = ORGANISM.replace(
         "[sh, -c, '(setsid sh -c \"exit 0\" >/dev/null 2>&1 </dev/null &); echo \"<done>left</done>\"']",
         "[sed, s/leave/done/g]\n    concurrency: 20",
     );
     fs::write(folder.join("organism.yaml"), organism).unwrap();
     fs::write(folder.join("m.xml"), "<leave xmlns='urn:c'>a</leave>\n".repeat(MESSAGES)).unwrap();
-    // The user of the test may not read the folder of the built program. A process of its own makes the copy: a program
-    // can't be run while a file of ours writes it.
-    let program = folder.join("systole");
-    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_systole")).arg(&program).status().unwrap().success());
-    let mut command = Command::new("prlimit");
-    command.arg("--nproc=14").arg(&program).args(["run", "organism.yaml", "m.xml", "--until-idle", "-q"]);
-    let Output { status, stdout, stderr } = command.current_dir(&folder).uid(USER).gid(USER).output().unwrap();
-    let (said, log) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    let (status, said, log) = user.run(14, &["m.xml", "-q"]);
     assert_eq!((status.code(), said.matches("<done").count()), (Some(0), MESSAGES), "{said}{log}");
 }
 
 #[test]
 fn a_start_without_enough_threads_is_undone_and_says_why() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("only root becomes a user of few processes: nothing was tried");
-        return;
-    }
-    const USER: u32 = 54_322;
     let folder = folder("few-threads");
+    let Some(user) = FewProcesses::new(&folder, 54_323) else { return };
     let organism = ORGANISM.replace("drain: 1s", "durability: process\ngateway: { listen: 127.0.0.1:0 }");
     fs::write(folder.join("organism.yaml"), organism).unwrap();
-    std::os::unix::fs::chown(&folder, Some(USER), Some(USER)).unwrap();
-    let program = folder.join("systole");
-    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_systole")).arg(&program).status().unwrap().success());
+    std::os::unix::fs::chown(&folder, Some(user.user), Some(user.user)).unwrap();
     let mut codes = Vec::new();
     for most in 1..24 {
-        let mut command = Command::new("prlimit");
-        command.arg(format!("--nproc={most}")).arg(&program);
-        command.args(["run", "organism.yaml", "--until-idle", "--shards", "3"]).stdin(Stdio::null());
-        let Output { status, stderr, .. } = command.current_dir(&folder).uid(USER).gid(USER).output().unwrap();
-        let said = String::from_utf8(stderr).unwrap();
+        let (status, _, said) = user.run(most, &["--shards", "3"]);
         assert!(matches!(status.code(), Some(0 | 2)) && !said.contains("panicked"), "{most}: {status}: {said}");
         assert!(status.success() || !said.is_empty(), "{most}");
         codes.extend(status.code());
