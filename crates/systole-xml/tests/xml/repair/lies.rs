@@ -306,8 +306,15 @@ fn words_behind_a_payload_that_ask_deny_or_wait_hold_it_back() {
 fn words_of_a_program_hold_nothing_back_that_they_do_not_deny() {
     let program = bot().clone().by(Author::Program);
     let (order, sent) = ("<order>R & D</order>", Some("<order>R &amp; D</order>"));
+    let both = |texts: &[&str], by_program: Option<&str>, by_model: Option<&str>| {
+        for text in texts {
+            let text = text.replace("{}", order);
+            check(Some(&program), &[(&text, by_program)]);
+            check(Some(bot()), &[(&text, by_model)]);
+        }
+    };
     // Words that a model may only mean as a draft.
-    for text in [
+    let drafts = [
         "Tomorrow:\n{}",
         "12 + 30? Sum:\n{}",
         "Ergebnismenge: {}",
@@ -316,24 +323,18 @@ fn words_of_a_program_hold_nothing_back_that_they_do_not_deny() {
         "{}\nIs it the right one?",
         "{}\n3 rows were not found.",
         "[12:00:01] INFO reply: {}",
-    ] {
-        let text = text.replace("{}", order);
-        check(Some(&program), &[(&text, sent)]);
-        check(Some(bot()), &[(&text, None)]);
-    }
+    ];
+    both(&drafts, sent, None);
     // Words that a model says beside what it means.
-    for text in [
+    let meant = [
         "```xml\n{}\n```\nShall I try another one?",
         "That's all of it:\n{}",
         "The critic isn't content yet, but this is what there is:\n{}",
         "Easy:\n{}",
-    ] {
-        let text = text.replace("{}", order);
-        check(Some(&program), &[(&text, sent)]);
-        check(Some(bot()), &[(&text, sent)]);
-    }
+    ];
+    both(&meant, sent, sent);
     // Words by which neither sends it.
-    for text in [
+    let denied = [
         "Not sent: {}",
         "// {}",
         "Do not send this:\n{}",
@@ -342,11 +343,8 @@ fn words_of_a_program_hold_nothing_back_that_they_do_not_deny() {
         "{}\nReply \"yes\" to confirm.",
         "{} (not sent)",
         "{}\nWait, ignore that.",
-    ] {
-        let text = text.replace("{}", order);
-        check(Some(&program), &[(&text, None)]);
-        check(Some(bot()), &[(&text, None)]);
-    }
+    ];
+    both(&denied, None, None);
 }
 
 #[test]
