@@ -441,6 +441,12 @@ struct Run {
     since: Time,
 }
 
+/// The listeners that may call others.
+fn callers(blueprint: &Blueprint) -> Vec<Name> {
+    let callers = blueprint.listeners().filter(|(_, contract)| !contract.calls.is_empty());
+    callers.map(|(_, contract)| contract.name.clone()).collect()
+}
+
 /// The open threads, and the spans of those that have ended.
 #[derive(Debug)]
 struct Spans {
@@ -465,10 +471,7 @@ impl Spans {
     /// The spans of an organism, whose threads that are open already are known.
     async fn of(organism: &Organism, sampler: Sampler) -> Self {
         let blueprint: &Blueprint = organism.blueprint();
-        let callers = blueprint.listeners().map(|(_, contract)| contract);
-        let callers =
-            callers.filter(|contract| !contract.calls.is_empty()).map(|contract| contract.name.clone()).collect();
-        let mut spans = Self::new(blueprint.organism.clone(), callers, sampler);
+        let mut spans = Self::new(blueprint.organism.clone(), callers(blueprint), sampler);
         let now = organism.now();
         let threads = organism.snapshot().await.threads;
         for thread in threads.into_iter().filter(|thread| sampler.samples(thread.root, thread.traceparent)) {

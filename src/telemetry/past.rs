@@ -43,15 +43,16 @@ pub enum PastError {
 systole_core::vocab::debug_is_display!(PastError);
 
 impl Traces {
-    /// Begins an export of conversations of an organism's journal, whether the organism runs or not. `agents` lists the listeners
-    /// that call others; others count as agents where they did. The sampler has no part in it.
+    /// Begins an export of conversations of an organism's journal, whether the organism runs or not. Listeners that may call others
+    /// by its blueprint, if there is one, count as agents; others where they called. The sampler has no part in it.
     ///
     /// # Errors
     /// [`TelemetryError`] if the system refuses its means.
-    pub fn past(mut self, organism: &str, agents: Vec<Name>) -> Result<PastTraces, TelemetryError> {
+    pub fn past(mut self, organism: &str, blueprint: Option<&Blueprint>) -> Result<PastTraces, TelemetryError> {
         self.name_resource(organism);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let spans = Spans::new(organism.to_owned(), agents, Sampler::new(1.0, false));
+        let callers = blueprint.map(callers).unwrap_or_default();
+        let spans = Spans::new(organism.to_owned(), callers, Sampler::new(1.0, false));
         Ok(PastTraces { runtime, spans, sender: self.sender(Arc::default()) })
     }
 }

@@ -6,7 +6,6 @@ use clap::Args;
 use serde_json::json;
 use systole::journal::Store;
 use systole::telemetry::{PastError, Traces};
-use systole_core::vocab::Name;
 
 use super::{Journal, Only, conversations};
 use crate::failure::Failure;
@@ -34,14 +33,11 @@ pub(super) fn export(args: &Export) -> Result<ExitCode, Failure> {
     let blueprint = args.of.of.blueprint()?;
     let organism = reader.stat().map_err(Failure::store)?.organism;
     let organism = organism.unwrap_or_else(|| "systole".to_owned());
-    let contracts = blueprint.iter().flat_map(|blueprint| blueprint.listeners());
-    let agents = contracts.filter(|(_, contract)| !contract.calls.is_empty());
-    let agents: Vec<Name> = agents.map(|(_, contract)| contract.name.clone()).collect();
     let wanted = match args.ids.is_empty() {
         true => conversations(&*reader, &args.only)?.iter().map(|found| found.root.record.id).collect(),
         false => args.ids.iter().map(|id| id.find(&*reader)).collect::<Result<Vec<_>, Failure>>()?,
     };
-    let mut past = traces.past(&organism, agents).map_err(|error| Failure::unusable(error.to_string()))?;
+    let mut past = traces.past(&organism, blueprint.as_ref()).map_err(|error| Failure::unusable(error.to_string()))?;
     let mut spans = 0;
     for conversation in &wanted {
         spans += past.send(&*reader, *conversation).map_err(|error| match error {
