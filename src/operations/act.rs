@@ -150,14 +150,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    fn of(of: String, error: Option<String>) -> Self {
+    pub(crate) fn of(of: String, error: Option<String>) -> Self {
         Self { of, error, opened: None }
-    }
-
-    /// The outcome of an act without an effect.
-    #[cfg(feature = "gateway")]
-    pub(crate) fn failed(of: String, error: String) -> Self {
-        Self::of(of, Some(error))
     }
 }
 

@@ -187,7 +187,7 @@ impl Questions<'_> {
     /// [`QuestionError`] if the journal can't be read.
     pub async fn list(&self, wanted: &Wanted) -> Result<QuestionPage, QuestionError> {
         let mut seen = self.people.list(&self.by);
-        let waiting = seen.iter().filter(|seen| seen.asked.addressees.include(&self.by)).count();
+        let waiting = self.waiting_of(&seen);
         let key = |seen: &Seen| format!("{:020}-{}", seen.asked.since.as_nanos(), seen.asked.id);
         seen.retain(|seen| {
             wanted.after.as_ref().is_none_or(|after| key(seen) > *after)
@@ -197,6 +197,16 @@ impl Questions<'_> {
         let next = if seen.len() > limit { seen.get(limit - 1).map(key) } else { None };
         seen.truncate(limit);
         Ok(QuestionPage { items: self.records(seen, false).await?, waiting, next })
+    }
+
+    /// Counts the open questions that wait for the party.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting_of(&self.people.list(&self.by))
+    }
+
+    fn waiting_of(&self, seen: &[Seen]) -> usize {
+        seen.iter().filter(|seen| seen.asked.addressees.include(&self.by)).count()
     }
 
     /// Looks at a question: it counts as shown from then on, if the party may answer it.

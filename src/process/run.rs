@@ -36,7 +36,7 @@ pub(crate) struct Invocation<'a> {
 
 /// The wait of a run for a process while the system has no room for one.
 pub(crate) struct Wait<F> {
-    /// Its time limit.
+    /// Time limit.
     pub(crate) longest: Option<Duration>,
     /// Called before it with true, and after it with false.
     pub(crate) stalls: F,

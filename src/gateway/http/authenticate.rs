@@ -45,7 +45,7 @@ pub struct Authenticated {
     held: Held,
 }
 
-/// What shows who a caller is.
+/// Evidence of who a caller is.
 #[derive(Clone, Copy)]
 pub(super) enum Credential {
     /// A token in the request.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE as COOKIE_FIELD;
+use blake3::Hash;
 use systole_core::vocab::Time;
 use systole_store::principal::TokenHash;
 use systole_store::token::Token;
@@ -53,7 +54,7 @@ pub(super) fn is_page(path: &str) -> bool {
 /// The secret of statements, and the links that were opened.
 pub(in crate::gateway) struct Link {
     key: [u8; 32],
-    opened: Mutex<HashMap<Vec<u8>, Time>>,
+    opened: Mutex<HashMap<[u8; 32], Time>>,
 }
 
 impl fmt::Debug for Link {
@@ -92,28 +93,26 @@ impl Link {
         let mut pairs = cookies.flat_map(|field| field.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let (_, statement) = pairs.find(|(name, _)| *name == COOKIE)?;
         let (until, token) = self.read("cookie", statement)?;
-        let token = TokenHash(token.try_into().ok()?);
+        let token = TokenHash(token);
         Some(((token != NO_TOKEN).then_some(token), until))
     }
 
     /// Writes a statement: kind, end, contents and seal.
-    fn statement(&self, kind: &str, until: Time, contents: &[u8]) -> String {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let body = format!("{:016x}.{}", until.as_nanos(), hex(contents));
+    fn statement(&self, kind: &str, until: Time, contents: &[u8; 32]) -> String {
+        let body = format!("{:016x}.{}", until.as_nanos(), Hash::from_bytes(*contents).to_hex());
         format!("{body}.{}", blake3::keyed_hash(&self.key, format!("{kind}.{body}").as_bytes()).to_hex())
     }
 
     /// Reads a statement of that kind.
-    fn read(&self, kind: &str, text: &str) -> Option<(Time, Vec<u8>)> {
+    fn read(&self, kind: &str, text: &str) -> Option<(Time, [u8; 32])> {
         let (body, seal) = text.rsplit_once('.')?;
         let ours = blake3::keyed_hash(&self.key, format!("{kind}.{body}").as_bytes());
         // The comparison of hashes takes the same time for all.
-        if blake3::Hash::from_hex(seal).ok()? != ours {
+        if Hash::from_hex(seal).ok()? != ours {
             return None;
         }
         let (until, contents) = body.split_once('.')?;
-        let byte = |at: usize| u8::from_str_radix(contents.get(at..at + 2)?, 16).ok();
-        let contents = (0..contents.len()).step_by(2).map(byte).collect::<Option<_>>()?;
-        Some((Time::from_nanos(u64::from_str_radix(until, 16).ok()?), contents))
+        let until = Time::from_nanos(u64::from_str_radix(until, 16).ok()?);
+        Some((until, *Hash::from_hex(contents).ok()?.as_bytes()))
     }
 }

@@ -98,11 +98,11 @@ pub(super) struct ModelFigures {
 impl Tally {
     /// Counts events until the organism ends.
     pub(in crate::gateway) async fn follow(self: Arc<Self>, mut events: Events) {
-        while let Some(first) = events.next().await {
+        let mut taken = Vec::new();
+        // Within bounds, for who waits for the lock.
+        while events.take(BATCH, &mut taken).await {
             let mut counting = self.counting();
-            // Those that have come meanwhile, within bounds, for who waits for the lock.
-            let rest = std::iter::from_fn(|| events.try_next()).take(BATCH);
-            std::iter::once(first).chain(rest).for_each(|observed| counting.take(observed));
+            taken.drain(..).for_each(|observed| counting.take(observed));
         }
     }
 
@@ -154,13 +154,14 @@ impl Tally {
 
 /// The figures, without any name.
 pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Response {
-    answer(scrape(&app, false).await)
+    answer(scrape(&app, &app.tally.oldest(), false).await)
 }
 
 /// `GET /v1/admin/metrics`: the figures with those of each listener.
 pub(super) async fn metrics_by_name(State(app): State<Arc<AppState>>, caller: Caller) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    let mut scrape = scrape(&app, true).await;
+    let oldest = app.tally.oldest();
+    let mut scrape = scrape(&app, &oldest, true).await;
     let listeners = app.organism.operations(by).each_listener().await;
     let of = |figure: fn(&ListenerRecord) -> u64| {
         listeners.values().map(|one| (vec![("listener", one.listener.clone())], figure(one))).collect::<Vec<_>>()
@@ -184,9 +185,8 @@ pub(super) async fn metrics_by_name(State(app): State<Arc<AppState>>, caller: Ca
     let age = |since: Time| now.since(since).as_secs_f64();
     let lag = held.iter().map(|(name, held)| (label(name), held.oldest.map_or(0.0, age))).collect();
     scrape.ages.push(("mailbox_lag", "Age of the oldest message that waits in a mailbox", lag));
-    let waits = app.tally.oldest();
     let waits = listeners.values().map(|one| {
-        let since = one.listener.parse().ok().and_then(|name: Name| waits.get(&name).copied());
+        let since = one.listener.parse().ok().and_then(|name: Name| oldest.get(&name).copied());
         (vec![("listener", one.listener.clone())], since.map_or(0.0, age))
     });
     scrape.ages.push((
@@ -201,7 +201,7 @@ fn answer(scrape: Scrape) -> Response {
     view::typed(StatusCode::OK, prometheus_text::CONTENT_TYPE, scrape.text())
 }
 
-async fn scrape(app: &AppState, names: bool) -> Scrape {
+async fn scrape(app: &AppState, oldest: &BTreeMap<Name, Time>, names: bool) -> Scrape {
     let counts = app.organism.counts().await;
     let fates = [
         ("injected", counts.injected),
@@ -239,6 +239,9 @@ async fn scrape(app: &AppState, names: bool) -> Scrape {
         ("gateway_unauthorized", "Requests without a valid token", unauthorized.into()),
         ("gateway_rejected", "Requests that were refused, by status and code", rejected.collect()),
     ];
+    let journal = app.organism.store().map(|store| store.bytes());
+    let journal = journal.map(|(file, log)| [("file", file), ("log", log)]).into_iter().flatten();
+    let journal = journal.map(|(part, bytes)| (vec![("part", part.to_owned())], bytes)).collect();
     let waiters = app.mailboxes.waiters() + app.submissions.waiters();
     let gauges = vec![
         ("messages_waiting", "Messages that no listener has begun", alone(app.organism.waiting().await)),
@@ -253,14 +256,11 @@ async fn scrape(app: &AppState, names: bool) -> Scrape {
         ("gateway_connections", "Connections", alone(connections)),
         ("gateway_calls", "Calls in flight", alone(calls)),
         ("gateway_body_bytes", "Bytes of bodies in memory", alone(app.edge.bodies.bytes())),
+        ("journal_bytes", "Bytes of the journal and of its write-ahead log", journal),
     ];
     let appends = app.organism.append_latency().await;
-    let journal = app.organism.store().map(|store| store.bytes());
-    let journal = journal.map(|(file, log)| [("file", file), ("log", log)]).into_iter().flatten();
-    let journal = journal.map(|(part, bytes)| (vec![("part", part.to_owned())], bytes)).collect();
-    let gauges = [gauges, vec![("journal_bytes", "Bytes of the journal and of its write-ahead log", journal)]].concat();
     let now = app.organism.now();
-    let oldest = app.tally.oldest().into_values().min().map_or(0.0, |since| now.since(since).as_secs_f64());
+    let oldest = oldest.values().min().map_or(0.0, |&since| now.since(since).as_secs_f64());
     let ages =
         vec![("oldest_waiting", "Age of the oldest request that waits for a handler", vec![(Labels::new(), oldest)])];
     Scrape { figures: app.tally.read(), appends, counters, gauges, ages, names }

@@ -56,7 +56,7 @@ impl Events {
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
-    #[cfg(feature = "otel")]
+    #[cfg(feature = "gateway")]
     pub(crate) async fn take(&mut self, most: usize, taken: &mut Vec<Observed>) -> bool {
         let Some(first) = self.next().await else { return false };
         taken.push(first);
@@ -203,7 +203,7 @@ mod tests {
         assert!(block_on(reader.next()).is_none(), "the organism has ended");
     }
 
-    #[cfg(feature = "otel")]
+    #[cfg(feature = "gateway")]
     #[test]
     fn events_are_taken_many_at_once_and_none_twice() {
         let ring = Arc::new(EventRing::default());

@@ -10,9 +10,9 @@ use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use super::Visitor;
 use super::page::Shown;
 use super::views::Place;
-use super::{Visitor, same_origin};
 use crate::accept::RequestPermit;
 use crate::gateway::http::AppState;
 use crate::gateway::http::authenticate::Authenticated;
@@ -25,8 +25,8 @@ const HEARD: usize = 8 << 10;
 const BEGIN: Duration = Duration::from_secs(10);
 /// Time in which events gather: a page changes twice a second at most.
 const GATHER: Duration = Duration::from_millis(500);
-/// Most events that are looked at between two changes; behind more the page is made anew.
-const BATCH: usize = 20_000;
+/// Most events that are taken at once.
+const BATCH: usize = 256;
 /// Interval of looks at what has no events: mailboxes, tasks, slots.
 const QUIET: Duration = Duration::from_secs(3);
 /// Time for the browser to take a change.
@@ -35,16 +35,12 @@ const TAKES: Duration = Duration::from_secs(30);
 /// `GET /live`
 pub(super) async fn live(
     State(app): State<Arc<AppState>>,
+    visitor: Result<Visitor, Response>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     request: Request,
 ) -> Response {
-    if let Err(problem) = same_origin(request.headers()) {
-        return problem.into_response();
-    }
     let known = request.extensions().get::<Arc<Authenticated>>().cloned();
-    let (Some(visitor), Some(known)) = (Visitor::of(&request), known) else {
-        return Problem::unauthorized().into_response();
-    };
+    let (Ok(visitor), Some(known)) = (visitor, known) else { return Problem::unauthorized().into_response() };
     let Ok(upgrade) = upgrade else { return Problem::bad_request("a WebSocket belongs here").into_response() };
     let permit = request.extensions().get::<RequestPermit>().cloned();
     upgrade.max_message_size(HEARD).max_frame_size(HEARD).write_buffer_size(0).on_upgrade(async move |socket| {
@@ -62,11 +58,11 @@ async fn feed(app: &AppState, visitor: &Visitor, known: &Authenticated, mut sock
         return None;
     }
     // From before the first look, so that no change falls between the two.
-    let mut events = app.organism.events_after(u64::MAX)?;
+    let mut events = app.organism.events()?;
     let mut shown = Shown::default();
     while !app.mailboxes.is_stopping() && known.is_valid(app).await {
         let page = place.render(app, visitor).await.ok()?;
-        let questions = visitor.waiting(app).await.ok()?;
+        let questions = visitor.questions(app).ok()?.waiting();
         if let Some(changes) = shown.update(page, questions) {
             let text = serde_json::to_string(&changes).ok()?;
             timeout(TAKES, socket.send(Message::text(text))).await.ok()?.ok()?;
@@ -87,13 +83,14 @@ async fn feed(app: &AppState, visitor: &Visitor, known: &Authenticated, mut sock
 
 /// Waits for an event that the page shows.
 async fn news(events: &mut Events, place: &Place) {
-    let mut looked = 0;
-    while let Some(observed) = events.next().await {
-        looked += 1;
-        match observed {
-            Observed::Missed(_) => return,
-            Observed::Event(event) if place.shows(&event) || looked > BATCH => return,
-            Observed::Event(_) => {}
+    let mut taken = Vec::new();
+    while events.take(BATCH, &mut taken).await {
+        let is_news = |observed| match observed {
+            Observed::Missed(_) => true,
+            Observed::Event(event) => place.shows(&event),
+        };
+        if taken.drain(..).any(is_news) {
+            return;
         }
     }
     std::future::pending().await

@@ -10,22 +10,26 @@ mod sign_in;
 mod views;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::header::{self, HeaderName, HeaderValue};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
-use maud::{Markup, html};
+use maud::html;
 use systole_core::vocab::Name;
 
-use self::page::{Viewer, document};
+use self::page::{Page, Viewer, document};
 use self::views::Place;
 use super::authenticate::Authenticated;
 use super::caller::Caller;
+use super::request::body;
 use super::{AppState, Routes, view};
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::{Problem, Rejection};
@@ -37,6 +41,7 @@ const PICTURE: &str = include_str!("console.svg");
 /// The paths of the style and the script. Browsers ask again after an hour.
 const STYLE_PATH: &str = "/console.css";
 const SCRIPT_PATH: &str = "/console.js";
+const LIVE_PATH: &str = "/live";
 
 /// The most conversations of one act on a filter.
 const MOST: usize = 1000;
@@ -47,7 +52,7 @@ pub(in crate::gateway) fn routes() -> Routes {
         get(async move || {
             let mut response = view::typed(StatusCode::OK, kind, text);
             response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("max-age=3600"));
-            dressed(response)
+            response
         })
     };
     let page = || get(show);
@@ -66,16 +71,18 @@ pub(in crate::gateway) fn routes() -> Routes {
         .route("/acts", page())
         .route("/act", post(act))
         .route("/check", post(check))
-        .route("/live", get(live::live))
+        .route(LIVE_PATH, get(live::live))
         .route("/login", get(sign_in::form).post(sign_in::sign_in))
         .route("/logout", post(sign_in::sign_out))
         .route(STYLE_PATH, file("text/css; charset=utf-8", STYLE))
         .route(SCRIPT_PATH, file("text/javascript; charset=utf-8", SCRIPT))
         .route("/console.svg", file("image/svg+xml", PICTURE))
+        .layer(from_fn(check_origin))
+        .layer(map_response(dressed))
 }
 
 /// Puts the headers on an answer that keep a page to itself.
-fn dressed(mut response: Response) -> Response {
+async fn dressed(mut response: Response) -> Response {
     const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
     let fields = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
@@ -94,36 +101,52 @@ fn dressed(mut response: Response) -> Response {
 
 /// Makes a page of HTML.
 fn html_page(status: StatusCode, text: String) -> Response {
-    dressed(view::typed(status, "text/html; charset=utf-8", text))
+    view::typed(status, "text/html; charset=utf-8", text)
 }
 
 /// Sends the browser to another page of the console.
 fn see(path: &str) -> Response {
-    let mut response = dressed(StatusCode::SEE_OTHER.into_response());
+    let mut response = StatusCode::SEE_OTHER.into_response();
     let to = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
     response.headers_mut().insert(header::LOCATION, to);
     response
 }
 
-/// A page that tells of a problem, which stays a problem to the log and the figures.
-fn refused(problem: Problem) -> Response {
-    let problem = problem.into_response();
-    let detail = problem.extensions().get().map(|Rejection { detail, .. }| detail.clone()).unwrap_or_default();
-    let title = problem.status().canonical_reason().unwrap_or("Refused");
-    let body = html! { h1 { (title) } p.said { (detail) } p { a href="/" { "To the start" } } };
-    let mut response = html_page(problem.status(), document(title, None, "", &body));
-    *response.extensions_mut() = problem.extensions().clone();
-    response
+/// A problem that a page tells of; to the log and the figures it stays a problem.
+struct PageProblem(Problem);
+
+impl<E: Into<Problem>> From<E> for PageProblem {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
 }
 
-/// Checks that a request which acts comes from a page of this address (RFC 6454, section 7).
-fn same_origin(headers: &HeaderMap) -> Result<(), Problem> {
+impl IntoResponse for PageProblem {
+    fn into_response(self) -> Response {
+        let problem = self.0.into_response();
+        let detail = problem.extensions().get().map(|Rejection { detail, .. }| detail.clone()).unwrap_or_default();
+        let title = problem.status().canonical_reason().unwrap_or("Refused");
+        let body = html! { h1 { (title) } p.said { (detail) } p { a href="/" { "To the start" } } };
+        let mut response = html_page(problem.status(), document(title, None, "", &body));
+        *response.extensions_mut() = problem.extensions().clone();
+        response
+    }
+}
+
+/// Lets a request that acts, or opens the WebSocket, come from a page of this address alone (RFC 6454, section 7).
+async fn check_origin(request: Request, next: Next) -> Result<Response, PageProblem> {
+    let is_look = request.method().is_safe() && request.uri().path() != LIVE_PATH;
+    if is_look || is_of_own_page(request.headers()) {
+        return Ok(next.run(request).await);
+    }
+    let why = "the console is acted on from its own pages: Origin has to be that of Host";
+    Err(Problem::forbidden(why).into())
+}
+
+fn is_of_own_page(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let origin = text(header::ORIGIN).and_then(|origin| origin.split_once("://")).map(|(_, authority)| authority);
-    match origin.is_some() && origin == text(header::HOST) {
-        true => Ok(()),
-        false => Err(Problem::forbidden("the console is acted on from its own pages: Origin has to be that of Host")),
-    }
+    origin.is_some() && origin == text(header::HOST)
 }
 
 /// The signed-in person and their rights.
@@ -132,15 +155,27 @@ struct Visitor {
     is_admin: bool,
 }
 
-impl Visitor {
-    /// The person who makes a request, if they are signed in, and may see pages.
-    fn of(request: &Request) -> Option<Self> {
-        let known = request.extensions().get::<Arc<Authenticated>>()?;
-        let is_admin = known.principal.kind == PrincipalKind::Admin;
-        let may = is_admin || known.principal.kind == PrincipalKind::Person;
-        may.then(|| Self { caller: Caller(known.principal.clone()), is_admin })
-    }
+impl FromRequestParts<Arc<AppState>> for Visitor {
+    /// The way to the page on which to sign in, and from there back.
+    type Rejection = Response;
 
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<AppState>) -> Result<Self, Response> {
+        let known = parts.extensions.get::<Arc<Authenticated>>();
+        let visitor = known.and_then(|known| {
+            let is_admin = known.principal.kind == PrincipalKind::Admin;
+            let may = is_admin || known.principal.kind == PrincipalKind::Person;
+            may.then(|| Self { caller: Caller(known.principal.clone()), is_admin })
+        });
+        visitor.ok_or_else(|| {
+            let page = Place::of(&parts.uri).and_then(|_| parts.uri.path_and_query());
+            let then = page.map_or("/", |page| page.as_str());
+            let then = percent_encoding::utf8_percent_encode(then, percent_encoding::NON_ALPHANUMERIC);
+            see(&format!("/login?then={then}"))
+        })
+    }
+}
+
+impl Visitor {
     fn questions<'a>(&self, app: &'a AppState) -> Result<Questions<'a>, Problem> {
         Ok(app.organism.questions(self.caller.answerer()?))
     }
@@ -149,60 +184,29 @@ impl Visitor {
         &self.caller.0.name
     }
 
-    /// The number of questions that wait for them.
-    async fn waiting(&self, app: &AppState) -> Result<usize, Problem> {
-        let one = Wanted { limit: Some(1), ..Wanted::default() };
-        Ok(self.questions(app)?.list(&one).await?.waiting)
-    }
-
-    /// The head of their pages.
-    async fn viewer(&self, app: &AppState) -> Result<Viewer, Problem> {
-        Ok(Viewer {
-            organism: app.organism.blueprint().organism.to_string(),
+    /// Writes a page for them.
+    fn page(&self, app: &AppState, status: StatusCode, page: &Page) -> Result<Response, Problem> {
+        let viewer = Viewer {
+            organism: app.organism.blueprint().organism.clone(),
             name: self.name().to_string(),
             is_admin: self.is_admin,
-            questions: self.waiting(app).await?,
-        })
+            questions: self.questions(app)?.waiting(),
+        };
+        Ok(html_page(status, document(&page.title, Some(&viewer), page.entry, &page.body())))
     }
-
-    /// Writes a page around a body.
-    async fn page(&self, app: &AppState, status: StatusCode, title: &str, body: Markup) -> Response {
-        match self.viewer(app).await {
-            Ok(viewer) => html_page(status, document(title, Some(&viewer), "", &body)),
-            Err(problem) => refused(problem),
-        }
-    }
-}
-
-/// Sends somebody who is not signed in to the page for that, and from there back.
-fn stranger(uri: &Uri) -> Response {
-    let then = percent_encoding::utf8_percent_encode(
-        uri.path_and_query().map_or("/", |path| path.as_str()),
-        percent_encoding::NON_ALPHANUMERIC,
-    );
-    see(&format!("/login?then={then}"))
 }
 
 /// Shows a page.
-async fn show(State(app): State<Arc<AppState>>, request: Request) -> Response {
-    let Some(visitor) = Visitor::of(&request) else { return stranger(request.uri()) };
-    match shown(&app, &visitor, request.uri()).await {
-        Ok(response) => response,
-        Err(problem) => refused(problem),
-    }
-}
-
-async fn shown(app: &AppState, visitor: &Visitor, uri: &Uri) -> Result<Response, Problem> {
-    let place = Place::of(uri).ok_or_else(|| Problem::not_found("there is no such page"))?;
+async fn show(State(app): State<Arc<AppState>>, visitor: Visitor, uri: Uri) -> Result<Response, PageProblem> {
+    let place = Place::of(&uri).ok_or_else(|| Problem::not_found("there is no such page"))?;
     if !visitor.is_admin && !place.is_for_people() {
         return match uri.path() {
             "/" => Ok(see("/questions")),
-            _ => Err(Problem::forbidden("that page is for admins")),
+            _ => Err(Problem::forbidden("that page is for admins").into()),
         };
     }
-    let page = place.render(app, visitor).await?;
-    let viewer = visitor.viewer(app).await?;
-    Ok(html_page(StatusCode::OK, document(&page.title, Some(&viewer), page.entry, &page.body())))
+    let page = place.render(&app, &visitor).await?;
+    Ok(visitor.page(&app, StatusCode::OK, &page)?)
 }
 
 /// The fields of a form.
@@ -224,28 +228,19 @@ impl Form {
 }
 
 /// `POST /act`: an act of an operator on what they have checked, or on all that a filter finds.
-async fn act(State(app): State<Arc<AppState>>, request: Request) -> Response {
-    let Some(visitor) = Visitor::of(&request) else { return stranger(&Uri::from_static("/")) };
-    match acted(&app, &visitor, request).await {
-        Ok(response) => response,
-        Err(problem) => refused(problem),
-    }
-}
-
-async fn acted(app: &AppState, visitor: &Visitor, request: Request) -> Result<Response, Problem> {
-    same_origin(request.headers())?;
+async fn act(State(app): State<Arc<AppState>>, visitor: Visitor, request: Request) -> Result<Response, PageProblem> {
     if !visitor.is_admin {
-        return Err(Problem::forbidden("that is for admins"));
+        return Err(Problem::forbidden("that is for admins").into());
     }
-    let form = Form::read(&super::request::body(app, request).await?);
+    let form = Form::read(&body(&app, request).await?);
     let operations = app.organism.operations(visitor.name().clone());
-    let acts = acts(app, visitor, &form).await?;
+    let acts = acts(&app, &visitor, &form).await?;
     let mut outcomes: Vec<Outcome> = Vec::new();
     for act in &acts {
         match operations.act(act).await {
             Ok(done) => outcomes.extend(done),
             // One of them that fails leaves the others.
-            Err(error) if acts.len() > 1 => outcomes.push(Outcome::failed(subject(act), error.to_string())),
+            Err(error) if acts.len() > 1 => outcomes.push(Outcome::of(subject(act), Some(error.to_string()))),
             Err(error) => return Err(error.into()),
         }
     }
@@ -253,50 +248,31 @@ async fn acted(app: &AppState, visitor: &Visitor, request: Request) -> Result<Re
     if let [Outcome { error: None, opened, .. }] = &outcomes[..] {
         return Ok(see(&opened.as_ref().map_or(back, |opened| format!("/conversations/{opened}"))));
     }
-    let failed = outcomes.iter().filter(|outcome| outcome.error.is_some()).count();
-    let name = form.text("act").unwrap_or_default();
-    let body = html! {
-        h1 { (name) ": " (outcomes.len() - failed) " done, " (failed) " without an effect" }
-        p { a href=(back) { "Back" } }
-        div.table { table {
-            thead { tr { th scope="col" { "Of" } th scope="col" { "Outcome" } } }
-            tbody {
-                @for Outcome { of, error, opened, .. } in &outcomes {
-                    tr {
-                        td.id { (of) }
-                        td {
-                            @match (error, opened) {
-                                (Some(error), _) => span.bad { (error) },
-                                (None, Some(opened)) => { "opened " a.id href={ "/conversations/" (opened) } { (opened) } },
-                                (None, None) => span.good { "done" },
-                            }
-                        }
-                    }
-                }
-            }
-        } }
-    };
-    Ok(visitor.page(app, StatusCode::OK, &name, body).await)
+    let page = views::outcomes(&form.text("act").unwrap_or_default(), &outcomes, &back);
+    Ok(visitor.page(&app, StatusCode::OK, &page)?)
 }
 
 /// `POST /check`: judges the edit of a retry while an operator writes it.
-async fn check(State(app): State<Arc<AppState>>, request: Request) -> Response {
-    let Some(visitor) = Visitor::of(&request).filter(|visitor| visitor.is_admin) else {
-        return refused(Problem::forbidden("that is for admins"));
+async fn check(
+    State(app): State<Arc<AppState>>,
+    visitor: Result<Visitor, Response>,
+    request: Request,
+) -> Result<Response, PageProblem> {
+    let Some(visitor) = visitor.ok().filter(|visitor| visitor.is_admin) else {
+        return Err(Problem::forbidden("that is for admins").into());
     };
-    if let Err(problem) = same_origin(request.headers()) {
-        return refused(problem);
-    }
-    let form = match super::request::body(&app, request).await {
-        Ok(body) => Form::read(&body),
-        Err(problem) => return refused(problem),
-    };
+    let form = Form::read(&body(&app, request).await?);
     let operations = app.organism.operations(visitor.name().clone());
-    let (status, text) = match operations.judge_edit(&form.text("text").unwrap_or_default()) {
-        Ok(canonical) => (StatusCode::OK, canonical),
+    Ok(judged(operations.judge_edit(&form.text("text").unwrap_or_default())))
+}
+
+/// Tells of a judgement while the text is written.
+fn judged(judgement: Result<String, impl Display>) -> Response {
+    let (status, text) = match judgement {
+        Ok(text) => (StatusCode::OK, text),
         Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
     };
-    dressed(view::typed(status, "text/plain; charset=utf-8", text))
+    view::typed(status, "text/plain; charset=utf-8", text)
 }
 
 /// Returns whether a place to go back to is a page here.
@@ -304,7 +280,7 @@ fn is_here(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && !path.contains(['\\', '\r', '\n'])
 }
 
-/// What an act is about.
+/// The subject of an act.
 fn subject(act: &Act) -> String {
     match act {
         Act::Cancel { conversation, .. } | Act::Retry { conversation, .. } => conversation.clone(),
@@ -375,57 +351,41 @@ async fn found(app: &AppState, visitor: &Visitor, filter: &str, open: bool) -> R
 }
 
 /// `POST /questions/{id}`: an act of a person on a question.
-async fn answer(State(app): State<Arc<AppState>>, Path(id): Path<String>, request: Request) -> Response {
-    let Some(visitor) = Visitor::of(&request) else { return stranger(request.uri()) };
-    match answered(&app, &visitor, &id, request).await {
-        Ok(response) => response,
-        Err(problem) => refused(problem),
-    }
-}
-
-async fn answered(app: &AppState, visitor: &Visitor, id: &str, request: Request) -> Result<Response, Problem> {
-    same_origin(request.headers())?;
-    let questions = visitor.questions(app)?;
+async fn answer(
+    State(app): State<Arc<AppState>>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, PageProblem> {
+    let questions = visitor.questions(&app)?;
     let wants_text = request.headers().get(header::ACCEPT).is_some_and(|accept| accept == "text/plain");
-    let form = Form::read(&super::request::body(app, request).await?);
+    let form = Form::read(&body(&app, request).await?);
     let text = form.all("text").next().unwrap_or_default();
     let entry = || Bytes::from(text.clone());
     let deed = form.text("deed").unwrap_or_default();
-    let mut preview = None;
+    // A preview says what would be sent.
     let done = match deed.as_str() {
-        "preview" => questions.preview(id, entry()).await.map(|judged| preview = Some(judged)),
-        "answer" => questions.answer(id, entry()).await.map(drop),
-        "claim" => questions.claim(id, false).await.map(drop),
-        "take" => questions.claim(id, true).await.map(drop),
-        "release" => questions.release(id).await.map(drop),
-        "decline" => questions.decline(id, form.text("reason").unwrap_or_default().as_str()).await.map(drop),
-        _ => return Err(Problem::bad_request(format!("deed: '{deed}' is none of the console"))),
+        "preview" => questions.preview(&id, entry()).await.map(Some),
+        "answer" => questions.answer(&id, entry()).await.map(|_| None),
+        "claim" => questions.claim(&id, false).await.map(|_| None),
+        "take" => questions.claim(&id, true).await.map(|_| None),
+        "release" => questions.release(&id).await.map(|_| None),
+        "decline" => questions.decline(&id, &form.text("reason").unwrap_or_default()).await.map(|_| None),
+        _ => return Err(Problem::bad_request(format!("deed: '{deed}' is none of the console")).into()),
     };
     if wants_text {
-        let (status, text) = match (done, preview) {
-            (Ok(()), preview) => (StatusCode::OK, preview.unwrap_or_default()),
-            (Err(error), _) => (StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
-        };
-        return Ok(dressed(view::typed(status, "text/plain; charset=utf-8", text)));
+        return Ok(judged(done.map(Option::unwrap_or_default)));
     }
-    match (done, preview) {
-        (Ok(()), None) if matches!(deed.as_str(), "answer" | "decline") => Ok(see("/questions")),
-        (Ok(()), None) => Ok(see(&format!("/questions/{id}"))),
-        // What the person has written stays.
-        (done, preview) => {
-            let said = match &done {
-                Ok(()) => (true, preview.unwrap_or_default()),
-                Err(error) => (false, error.to_string()),
-            };
-            let status = if said.0 { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
-            match views::question(app, visitor, id, Some((&text, &said.1, said.0))).await {
-                Ok(page) => {
-                    let viewer = visitor.viewer(app).await?;
-                    Ok(html_page(status, document(&page.title, Some(&viewer), page.entry, &page.body())))
-                }
-                // The question has ended meanwhile: the reason is what there is to say.
-                Err(problem) => Err(done.err().map_or(problem, Problem::from)),
-            }
-        }
+    let (status, said) = match &done {
+        Ok(None) if matches!(deed.as_str(), "answer" | "decline") => return Ok(see("/questions")),
+        Ok(None) => return Ok(see(&format!("/questions/{id}"))),
+        Ok(Some(preview)) => (StatusCode::OK, preview.clone()),
+        Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
+    };
+    // What the person has written stays.
+    match views::question(&app, &visitor, &id, Some((&text, &said, done.is_ok()))).await {
+        Ok(page) => Ok(visitor.page(&app, status, &page)?),
+        // The question has ended meanwhile: the reason is what there is to say.
+        Err(problem) => Err(done.err().map_or(problem, Problem::from).into()),
     }
 }

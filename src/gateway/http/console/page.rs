@@ -14,10 +14,10 @@ pub(super) struct Page {
     pub(super) title: String,
     /// The path of its entry in the navigation.
     pub(super) entry: &'static str,
-    /// What stands above the sections, and never changes while the page is open.
+    /// Contents above the sections, which never change while the page is open.
     pub(super) head: Markup,
     pub(super) sections: Vec<Section>,
-    /// What stands below them.
+    /// Contents below them.
     pub(super) foot: Markup,
 }
 

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderValue};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use http_body_util::{BodyExt, Limited};
 use maud::{Markup, html};
 use systole_store::principal::TokenHash;
@@ -19,7 +18,7 @@ use super::super::browser::COOKIE;
 use super::super::failures::Reason;
 use super::super::request::Query;
 use super::page::document;
-use super::{Form, dressed, html_page, is_here, refused, same_origin, see};
+use super::{Form, PageProblem, html_page, is_here, see};
 use crate::accept::RequestPermit;
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
@@ -64,42 +63,38 @@ fn page(said: Option<&str>, then: &str) -> Markup {
     }
 }
 
+/// The page on which to sign in, with what is said to an attempt.
+fn asks(status: StatusCode, said: Option<&str>, then: &str) -> Response {
+    html_page(status, document("Sign in", None, "", &page(said, then)))
+}
+
 /// `GET /login`: the form, or the end of a link.
-pub(super) async fn form(State(app): State<Arc<AppState>>, request: Request) -> Response {
-    let query = match Query::of(&request, &["then", "link"]) {
-        Ok(query) => query,
-        Err(problem) => return refused(problem),
-    };
+pub(super) async fn form(State(app): State<Arc<AppState>>, request: Request) -> Result<Response, PageProblem> {
+    let query = Query::of(&request, &["then", "link"])?;
     let then = query.text("then").filter(|then| is_here(then)).unwrap_or("/");
-    match query.text("link") {
+    Ok(match query.text("link") {
         Some(link) if app.link.open(link, app.mailboxes.now()) => signed_in(&app, None, then),
         Some(_) => {
             let said = "The link was opened before, is older than ten minutes, or is of another organism.";
-            html_page(StatusCode::FORBIDDEN, document("Sign in", None, "", &page(Some(said), then)))
+            asks(StatusCode::FORBIDDEN, Some(said), then)
         }
-        None => html_page(StatusCode::OK, document("Sign in", None, "", &page(None, then))),
-    }
+        None => asks(StatusCode::OK, None, then),
+    })
 }
 
 /// `POST /login`: the one call that reads the body of a stranger, at most 1 KiB of it, in the time of a head.
-pub(super) async fn sign_in(State(app): State<Arc<AppState>>, request: Request) -> Response {
-    if let Err(problem) = same_origin(request.headers()) {
-        return refused(problem);
-    }
+pub(super) async fn sign_in(State(app): State<Arc<AppState>>, request: Request) -> Result<Response, PageProblem> {
     let permit = request.extensions().get::<RequestPermit>().cloned();
     let body = tokio::time::timeout(app.settings.header_time, Limited::new(request.into_body(), FORM).collect());
     let Ok(Ok(body)) = body.await else {
-        return refused(Problem::bad_request(format!("the form: it has {FORM} bytes at most, and comes at once")));
+        let why = format!("the form: it has {FORM} bytes at most, and comes at once");
+        return Err(Problem::bad_request(why).into());
     };
     let form = Form::read(&body.to_bytes());
     let then = form.text("then").filter(|then| is_here(then)).unwrap_or_else(|| "/".to_owned());
     let hash = token::hash(form.text("token").unwrap_or_default().trim());
-    let principal = match app.query.bearer(hash).await {
-        Ok(principal) => principal,
-        Err(error) => return refused(error.into()),
-    };
-    let said = match principal.map(|principal| principal.kind) {
-        Some(PrincipalKind::Admin | PrincipalKind::Person) => return signed_in(&app, Some(hash), &then),
+    let said = match app.query.bearer(hash).await?.map(|principal| principal.kind) {
+        Some(PrincipalKind::Admin | PrincipalKind::Person) => return Ok(signed_in(&app, Some(hash), &then)),
         Some(PrincipalKind::Client | PrincipalKind::Listener) => {
             "That token is of a client or a listener: the console is for admins and people."
         }
@@ -108,18 +103,15 @@ pub(super) async fn sign_in(State(app): State<Arc<AppState>>, request: Request) 
             "The token is unknown."
         }
     };
-    let mut response = html_page(StatusCode::FORBIDDEN, document("Sign in", None, "", &page(Some(said), &then)));
+    let mut response = asks(StatusCode::FORBIDDEN, Some(said), &then);
     // A stranger who tries tokens needs a connection for each.
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    response
+    Ok(response)
 }
 
 /// `POST /logout`
-pub(super) async fn sign_out(State(app): State<Arc<AppState>>, request: Request<Body>) -> Response {
-    if let Err(problem) = same_origin(request.headers()) {
-        return refused(problem);
-    }
-    let mut response = dressed(see("/login").into_response());
+pub(super) async fn sign_out(State(app): State<Arc<AppState>>) -> Response {
+    let mut response = see("/login");
     set_cookie(&app, &mut response, "", Duration::ZERO);
     response
 }

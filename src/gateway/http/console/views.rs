@@ -1,4 +1,4 @@
-//! What each page shows.
+//! The contents of each page.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use super::page::{Page, Row, Section, Shape};
 use crate::gateway::http::AppState;
 use crate::gateway::problem::Problem;
 use crate::operations::{
-    ConversationRecord, LetterRecord, MessageKind, MessageRecord, Operations, QuestionRecord, ThreadRecord, Wanted,
+    ConversationRecord, LetterRecord, MessageKind, MessageRecord, Operations, Outcome, QuestionRecord, ThreadRecord,
+    Wanted,
 };
 use crate::runtime::Observed;
 use crate::terminal::Escaped;
@@ -28,7 +29,7 @@ const TOLD: (usize, usize) = (40, 20);
 /// Characters of a text that are shown at once.
 const SHOWN: usize = 600;
 
-/// What is looked at.
+/// The subject of a page.
 enum View {
     Conversations,
     Conversation(ThreadId),
@@ -356,18 +357,18 @@ impl Look<'_> {
         Ok(Page {
             title: format!("Message {}", message.payload.as_deref().map_or("", local)),
             entry: "/",
-            head: html! { (head) (self.repairs(&message.thread)) },
+            head: html! { (head) @if let Ok(thread) = message.thread.parse() { (self.repairs(thread)) } },
             sections: vec![Section { id: "said", shape: Shape::Block, rows: sayings(&records), empty: "" }],
             foot: html! { @if message.kind == MessageKind::Message { (owner) } },
         })
     }
 
     /// The repairs and refusals on a thread, with the bytes before, as far as events are kept.
-    fn repairs(&self, thread: &str) -> Markup {
+    fn repairs(&self, thread: ThreadId) -> Markup {
         let mut events = self.app.organism.events_after(0);
         let all = std::iter::from_fn(|| events.as_mut()?.try_next());
         let of_it = all.filter_map(|observed| match observed {
-            Observed::Event(event) if event.thread.to_string() == thread => Some(event),
+            Observed::Event(event) if event.thread == thread => Some(event),
             _ => None,
         });
         let repaired: Vec<_> = of_it
@@ -614,13 +615,7 @@ impl Look<'_> {
             let markup = html! {
                 tr id=(key) {
                     td { (time(Some(&act.at))) } td { (act.by) } td { (act.act) } td.id { (Escaped::line(&act.of)) }
-                    td {
-                        @match (&act.error, &act.opened) {
-                            (Some(error), _) => span.bad { (Escaped::line(error)) },
-                            (None, Some(opened)) => a.id href={ "/conversations/" (opened) } { (opened) },
-                            (None, None) => span.good { "done" },
-                        }
-                    }
+                    td { (outcome(act.error.as_deref(), act.opened.as_deref())) }
                 }
             };
             Row::new(key, markup)
@@ -676,6 +671,39 @@ impl Look<'_> {
         let pairs = url::form_urlencoded::parse(self.query.as_bytes()).filter(|(key, _)| key != "after");
         query.extend_pairs(pairs).append_pair("after", next);
         html! { p { a href={ (path) "?" (query.finish()) } rel="next" { "More" } } }
+    }
+}
+
+/// The outcome of an act for one of the things that it was about.
+fn outcome(error: Option<&str>, opened: Option<&str>) -> Markup {
+    html! {
+        @match (error, opened) {
+            (Some(error), _) => span.bad { (Escaped::line(error)) },
+            (None, Some(opened)) => a.id href={ "/conversations/" (opened) } { (opened) },
+            (None, None) => span.good { "done" },
+        }
+    }
+}
+
+/// The outcomes of an act on several things.
+pub(super) fn outcomes(act: &str, outcomes: &[Outcome], back: &str) -> Page {
+    let failed = outcomes.iter().filter(|outcome| outcome.error.is_some()).count();
+    let rows = outcomes.iter().enumerate().map(|(at, Outcome { of, error, opened, .. })| {
+        let key = format!("o-{at}");
+        let outcome = outcome(error.as_deref(), opened.as_deref());
+        Row::new(key.clone(), html! { tr id=(key) { td.id { (of) } td { (outcome) } } })
+    });
+    Page {
+        title: format!("{act}: {} done, {failed} without an effect", outcomes.len() - failed),
+        entry: "",
+        head: html! { p { a href=(back) { "Back" } } },
+        sections: vec![Section {
+            id: "outcomes",
+            shape: Shape::Table(&["Of", "Outcome"]),
+            rows: rows.collect(),
+            empty: "Nothing was there to act on.",
+        }],
+        foot: html! {},
     }
 }
 
