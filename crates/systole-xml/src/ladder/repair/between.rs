@@ -168,13 +168,15 @@ impl<'t> Scanner<'t> {
         let text = &self.text[start..end];
         let (mut heard, mut from) = (String::new(), 0);
         for at in memchr::memmem::find_iter(text.as_bytes(), "<!--") {
-            let Some(length) = text[at..].find("-->").filter(|_| at >= from) else { continue };
-            let comment = &text[at + 4..at + length.max(4)];
+            let begin = at + "<!--".len();
+            // The end is behind the beginning: `<!-->` opens a comment, as the parser reads it.
+            let Some(length) = text[begin..].find("-->").filter(|_| at >= from) else { continue };
+            let comment = &text[begin..begin + length];
             let is_short = words(comment).take(MOST + 1).count() <= MOST;
             let denies = words(comment).any(|(.., word)| denying::denies(&word));
             if self.shape == Shape::Document || comment.contains('<') || !(is_short && denies) {
                 heard.push_str(&self.heard_in(start + from, start + at));
-                from = at + length + 3;
+                from = begin + length + "-->".len();
             }
         }
         heard.push_str(&self.heard_in(start + from, end));

@@ -305,6 +305,14 @@ proptest! {
     }
 }
 
+#[test]
+fn a_comment_whose_start_looks_like_its_end_is_heard_as_one() {
+    for start in ["<!-->", "<!--->"] {
+        let raw = format!("<ara{start}ticle><heading>w0.</heading><para><!-- c --></para><para>w1.</para></article>");
+        properties::repair_by(contract(), raw.as_bytes());
+    }
+}
+
 fn all_text(bytes: &[u8]) -> String {
     let text = std::str::from_utf8(bytes).unwrap();
     let document = roxmltree::Document::parse(text).unwrap();
