@@ -359,6 +359,7 @@ impl Operations<'_> {
                 payload: None,
                 fault: None,
                 threads: open.threads as u64,
+                kept_threads: None,
                 running: open.running as u64,
                 queued: open.queued as u64,
                 listeners,
@@ -409,11 +410,14 @@ fn open_record(thread: &OpenThread) -> ThreadRecord {
     ThreadRecord {
         thread: thread.id.to_string(),
         parent: thread.parent.map(|parent| parent.to_string()),
+        owner: None,
         path: thread.path.to_string(),
         state: Some(thread.state),
         queued: thread.queued as u64,
         opened: None,
         closed: None,
+        used: None,
+        budget: None,
     }
 }
 

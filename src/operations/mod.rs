@@ -18,9 +18,7 @@ pub use record::{
     RestRecord, TaskRecord, ThreadRecord,
 };
 
-pub use question::{
-    AnswerRecord, CostRecord, QuestionError, QuestionPage, QuestionRecord, QuestionStateRecord, Questions,
-};
+pub use question::{AnswerRecord, QuestionError, QuestionPage, QuestionRecord, QuestionStateRecord, Questions};
 pub use systole_core::question::{Answerer, QuestionRefusal, QuestionState};
 use systole_core::vocab::{Name, ThreadId};
 

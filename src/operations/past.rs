@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use systole_core::core::ThreadState;
+use systole_core::core::{ThreadState, Usage};
 use systole_core::inbox::Task;
 use systole_core::journal::{BodyRecord, Owner};
 use systole_core::vocab::{Fault, MessageId, Name, ThreadId, Time};
@@ -10,8 +10,8 @@ use systole_xml::ladder::root_of;
 
 use super::look::{LookError, Wanted};
 use super::record::{
-    ActRecord, ConversationRecord, LetterRecord, MailboxRecord, MessageKind, MessageRecord, Page, TaskRecord,
-    ThreadRecord,
+    ActRecord, ConversationRecord, CostRecord, LetterRecord, MailboxRecord, MessageKind, MessageRecord, Page,
+    SpendingRecord, TaskRecord, ThreadRecord,
 };
 use crate::journal::{
     HistoryRecord, KeptAct, KeptConversation, KeptLetter, KeptMailbox, KeptMessage, KeptThread, LetterFilter, Query,
@@ -55,15 +55,13 @@ impl Past {
         let record = |kept: KeptConversation| ConversationRecord {
             conversation: kept.root.record.id.to_string(),
             open: kept.root.closed.is_none(),
-            owner: match kept.root.record.owner {
-                Owner::Client(client) => Some(client.to_string()),
-                Owner::Listener(_) | Owner::Boot | Owner::None => None,
-            },
+            owner: client_of(kept.root.record.owner),
             opened: Some(kept.root.opened.to_string()),
             ended: kept.root.closed.map(|closed| closed.to_string()),
             payload: kept.payload.map(|payload| payload.to_string()),
             fault: kept.fault.map(|code| code.to_string()),
             threads: kept.open_threads,
+            kept_threads: Some(kept.threads),
             running: 0,
             queued: kept.waiting,
             listeners: kept.listeners.iter().map(ToString::to_string).collect(),
@@ -81,11 +79,14 @@ impl Past {
         let record = |kept: KeptThread| ThreadRecord {
             thread: kept.entry.record.id.to_string(),
             parent: kept.parent.map(|parent| parent.to_string()),
+            owner: client_of(kept.entry.record.owner),
             path: kept.path.to_string(),
             state: kept.entry.closed.is_none().then_some(ThreadState::Waiting),
             queued: kept.waiting,
             opened: Some(kept.entry.opened.to_string()),
             closed: kept.entry.closed.map(|closed| closed.to_string()),
+            used: (kept.usage != Usage::default()).then(|| CostRecord::of(kept.usage)),
+            budget: kept.budget.as_ref().map(SpendingRecord::of),
         };
         Ok(page(kept.into_iter().map(record), next))
     }
@@ -160,6 +161,13 @@ impl Past {
             opened: record.opened.map(|opened| opened.to_string()),
         };
         Ok(page(kept.into_iter().map(record), next))
+    }
+}
+
+fn client_of(owner: Owner) -> Option<String> {
+    match owner {
+        Owner::Client(client) => Some(client.to_string()),
+        Owner::Listener(_) | Owner::Boot | Owner::None => None,
     }
 }
 

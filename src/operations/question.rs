@@ -13,6 +13,7 @@ use systole_xml::ladder::Raw;
 use systole_xml::schema::Validator;
 
 use super::act::Recorded;
+use super::record::CostRecord;
 use super::{LookError, Wanted};
 use crate::journal::{HistoryRecord, Query};
 use crate::listeners::human::judge::{judge, refusal};
@@ -88,16 +89,6 @@ pub struct QuestionRecord {
     /// Answers to the calls that were made for it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<String>,
-}
-
-/// The use of models in a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct CostRecord {
-    /// Tokens of requests and answers.
-    pub tokens: u64,
-    /// Cost, in the currency of the operator's prices.
-    pub cost: f64,
 }
 
 /// A payload with which a question may be answered.
@@ -327,9 +318,7 @@ impl Questions<'_> {
             let (mut since, mut cost) = (asked.since, None);
             if let Some(query) = &query {
                 since = came(&**query, asked.id).await?.unwrap_or(since);
-                let used = query.usage(asked.thread).await.map_err(LookError::from)?;
-                let tokens = used.input.saturating_add(used.output);
-                cost = Some(CostRecord { tokens, cost: used.cost.as_f64() });
+                cost = Some(CostRecord::of(query.usage(asked.thread).await.map_err(LookError::from)?));
             }
             let answer = |schema: &systole_xml::schema::PayloadSchema| AnswerRecord {
                 payload: schema.qname().to_string(),

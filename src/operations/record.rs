@@ -1,8 +1,12 @@
 //! Records of looks: one type for what is there and what was, whether the organism runs or not.
 
+use std::fmt::{self, Display};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use systole_core::core::ThreadState;
+use systole_core::core::{ThreadState, Usage};
+use systole_core::journal::BudgetRecord;
+use systole_core::vocab::{Amounts, Budget, Millionths};
 
 /// A conversation: an open one, or one that the journal still has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +33,9 @@ pub struct ConversationRecord {
     pub fault: Option<String>,
     /// Open threads, the root included.
     pub threads: u64,
+    /// All threads that the journal has, open and closed, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_threads: Option<u64>,
     /// Threads whose handlers run.
     pub running: u64,
     /// Messages that are not done.
@@ -38,7 +45,7 @@ pub struct ConversationRecord {
 }
 
 /// A thread: an open one, or one that the journal still has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ThreadRecord {
     /// The id.
@@ -46,6 +53,9 @@ pub struct ThreadRecord {
     /// The id of the thread above it; left out for a root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The client that owns it, of a root, where there is a journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The listeners from the root to it.
     pub path: String,
     /// State of its work; left out once it has closed.
@@ -59,6 +69,80 @@ pub struct ThreadRecord {
     /// The time at which it closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<String>,
+    /// The use of models by its own handler, where there is a journal and it has asked one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<CostRecord>,
+    /// What it and the threads below it have spent of its budget, if it has one, where there is a journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<SpendingRecord>,
+}
+
+/// The use of models.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct CostRecord {
+    /// Tokens of requests and answers.
+    pub tokens: u64,
+    /// Cost, in the currency of the operator's prices.
+    pub cost: f64,
+}
+
+impl CostRecord {
+    pub(super) fn of(usage: Usage) -> Self {
+        Self { tokens: usage.input.saturating_add(usage.output), cost: usage.cost.as_f64() }
+    }
+}
+
+impl Display for CostRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tokens, cost {}", self.tokens, self.cost)
+    }
+}
+
+/// An amount that was spent, beside its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct AmountRecord<T> {
+    /// The amount.
+    pub spent: T,
+    /// The bound; null if there is none.
+    pub most: Option<T>,
+}
+
+/// The amounts that were spent of a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct SpendingRecord {
+    /// Tokens of requests to models and of their answers.
+    pub tokens: AmountRecord<u64>,
+    /// Cost of those, in the currency of the operator's prices.
+    #[schemars(with = "AmountRecord<f64>")]
+    pub cost: AmountRecord<Millionths>,
+    /// Calls.
+    pub calls: AmountRecord<u64>,
+    /// Threads that were opened for calls.
+    pub threads: AmountRecord<u64>,
+}
+
+impl SpendingRecord {
+    pub(super) fn of(BudgetRecord { budget, spent, .. }: &BudgetRecord) -> Self {
+        Self {
+            tokens: AmountRecord { spent: spent.tokens, most: budget.tokens },
+            cost: AmountRecord { spent: spent.cost, most: budget.cost },
+            calls: AmountRecord { spent: spent.calls, most: budget.calls },
+            threads: AmountRecord { spent: spent.threads, most: budget.threads },
+        }
+    }
+}
+
+/// `3 of 10 calls, 3 threads`.
+impl Display for SpendingRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tokens, cost, calls, threads } = self;
+        let budget = Budget::NONE.tokens(tokens.most).cost(cost.most).calls(calls.most).threads(threads.most);
+        let spent = Amounts { tokens: tokens.spent, cost: cost.spent, calls: calls.spent, threads: threads.spent };
+        f.write_str(&spent.of(&budget))
+    }
 }
 
 /// The kind of a [`MessageRecord`].

@@ -7,18 +7,18 @@ mod show;
 mod tree;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::journal::{ConversationFilter, KeptConversation, Reader, Store, ThreadEntry};
-use systole_core::journal::Owner;
+use systole::journal::{Reader, Store, ThreadEntry};
+use systole::operations::{ConversationRecord, Past, Wanted};
+use systole::runtime::block_on;
 use systole_core::vocab::{FaultCode, Name, QName, ThreadId, Time};
 
-use super::columns::{self, date_time};
+use super::columns::{self, moment};
 use super::failure::Failure;
 use super::journal_args;
-use super::look::code;
+use super::look::{all, code};
 use super::print;
 use super::sought::Sought;
 
@@ -103,95 +103,64 @@ impl Journal {
     fn read(&self) -> Result<Box<dyn Reader>, Failure> {
         self.of.journal()?.read().map_err(Failure::store)
     }
+
+    fn past(&self) -> Result<Past, Failure> {
+        Past::open(&self.of.journal()?).map_err(Failure::look)
+    }
+}
+
+impl Only {
+    fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::default();
+        wanted.open = self.open.then_some(true);
+        wanted.listener = self.listener.as_ref().map(ToString::to_string);
+        wanted.payload = self.payload.as_ref().map(ToString::to_string);
+        wanted.fault = self.fault.map(|code| code.to_string());
+        wanted.text.clone_from(&self.text);
+        [wanted.since, wanted.until] = [self.since, self.until].map(|time| time.map(|time| time.to_string()));
+        wanted
+    }
 }
 
 /// Finds the conversations that meet all conditions, oldest first.
-fn conversations(reader: &dyn Reader, only: &Only) -> Result<Vec<KeptConversation>, Failure> {
-    /// Conversations of a page, which is read in one transaction.
-    const PAGE: usize = 500;
-    let mut wanted = ConversationFilter {
-        before: None,
-        since: only.since,
-        until: only.until,
-        open: only.open.then_some(true),
-        listener: only.listener.clone(),
-        payload: only.payload.clone(),
-        fault: only.fault,
-        text: only.text.as_deref().map(Arc::from),
-        limit: PAGE,
-    };
-    let mut conversations = Vec::new();
-    loop {
-        let (page, next) = reader.find(&wanted).map_err(Failure::store)?;
-        conversations.extend(page);
-        match next {
-            Some(next) => wanted.before = Some(next),
-            None => break,
-        }
-    }
-    conversations.reverse();
-    Ok(conversations)
+fn conversations(past: &Past, wanted: Wanted) -> Result<Vec<ConversationRecord>, Failure> {
+    let mut found = all(wanted, |wanted| block_on(past.conversations(wanted)))?;
+    found.reverse();
+    Ok(found)
 }
 
 fn list(of: &Journal, only: &Only) -> Result<ExitCode, Failure> {
-    let conversations = conversations(&*of.read()?, only)?;
+    let found = conversations(&of.past()?, only.wanted())?;
     if of.json {
-        let value = |conversation: &KeptConversation| {
-            let KeptConversation { root, threads, open_threads, waiting, listeners, payload, fault, .. } = conversation;
-            json!({
-                "id": root.record.id.to_string(),
-                "owner": owner(&root.record.owner),
-                "opened": root.opened.to_string(),
-                "closed": root.closed.map(|time| time.to_string()),
-                "threads": threads,
-                "open_threads": open_threads,
-                "waiting": waiting,
-                "listeners": listeners.iter().map(Name::as_str).collect::<Vec<_>>(),
-                "payload": payload.as_ref().map(ToString::to_string),
-                "fault": fault.map(|code| code.as_str()),
-            })
-        };
-        print::json(&conversations.iter().map(value).collect())?;
+        print::json(&json!(found))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |conversation: &KeptConversation| {
-        let root = &conversation.root;
+    let row = |conversation: &ConversationRecord| {
+        let ConversationRecord { ended, opened, .. } = conversation;
+        let state = if conversation.open { "open" } else { "ended" };
         [
-            root.record.id.to_string(),
-            owner(&root.record.owner),
-            match conversation.fault {
-                Some(code) => format!("{}, {code}", state(root)),
-                None => state(root).to_owned(),
+            conversation.conversation.clone(),
+            conversation.owner.clone().unwrap_or_else(|| "-".to_owned()),
+            match &conversation.fault {
+                Some(code) => format!("{state}, {code}"),
+                None => state.to_owned(),
             },
-            date_time(root.closed.unwrap_or(root.opened)),
-            format!("{} of {}", conversation.open_threads, conversation.threads),
-            conversation.waiting.to_string(),
+            ended.as_ref().or(opened.as_ref()).map_or_else(String::new, |since| moment(since)),
+            format!("{} of {}", conversation.threads, conversation.kept_threads.unwrap_or_default()),
+            conversation.queued.to_string(),
         ]
     };
-    let rows: Vec<_> = conversations.iter().map(row).collect();
+    let rows: Vec<_> = found.iter().map(row).collect();
     columns::print(["ID", "OWNER", "STATE", "SINCE", "OPEN THREADS", "WAITING MESSAGES"], &rows)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn owner(owner: &Owner) -> String {
-    match owner {
-        Owner::Listener(name) | Owner::Client(name) => name.to_string(),
-        Owner::Boot => "boot".to_owned(),
-        Owner::None => "-".to_owned(),
-    }
-}
-
-fn state(thread: &ThreadEntry) -> &'static str {
-    if thread.closed.is_some() { "closed" } else { "open" }
 }
 
 /// The threads of the conversation that a thread belongs to.
 fn conversation(reader: &dyn Reader, id: ThreadId) -> Result<Vec<ThreadEntry>, Failure> {
     let threads = reader.conversation(id).map_err(Failure::store)?;
-    match threads.is_empty() {
-        true => {
-            Err(Failure::no(format!("there is no thread {id}: `systole thread list` shows the threads that are kept")))
-        }
-        false => Ok(threads),
-    }
+    if threads.is_empty() { Err(absent(id)) } else { Ok(threads) }
+}
+
+fn absent(id: ThreadId) -> Failure {
+    Failure::no(format!("there is no thread {id}: `systole thread list` shows the threads that are kept"))
 }

@@ -34,7 +34,11 @@ pub(super) fn export(args: &Export) -> Result<ExitCode, Failure> {
     let organism = reader.stat().map_err(Failure::store)?.organism;
     let organism = organism.unwrap_or_else(|| "systole".to_owned());
     let wanted = match args.ids.is_empty() {
-        true => conversations(&*reader, &args.only)?.iter().map(|found| found.root.record.id).collect(),
+        // An id of a record is one.
+        true => conversations(&args.of.past()?, args.only.wanted())?
+            .iter()
+            .filter_map(|found| found.conversation.parse().ok())
+            .collect(),
         false => args.ids.iter().map(|id| id.find(&*reader)).collect::<Result<Vec<_>, Failure>>()?,
     };
     let mut past = traces.past(&organism, blueprint.as_ref()).map_err(|error| Failure::unusable(error.to_string()))?;

@@ -1,16 +1,16 @@
 //! `systole thread show`.
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use systole::journal::{HistoryEntry, HistoryRecord, Reader, ThreadEntry};
-use systole::operations::{Past, Wanted};
+use systole::operations::Wanted;
 use systole::runtime::block_on;
 use systole_core::core::Usage;
-use systole_core::journal::{BodyRecord, MessageState, NoteRecord};
-use systole_core::vocab::{MessageId, Time};
+use systole_core::journal::{BodyRecord, MessageState, NoteRecord, Number, Owner};
+use systole_core::vocab::{MessageId, ThreadPath, Time};
 
-use super::tree::Threads;
 use super::{Journal, conversation};
 use crate::columns::date_time;
 use crate::failure::Failure;
@@ -36,11 +36,10 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
     let reader = of.read()?;
     let id = sought.find(&*reader)?;
     let threads = conversation(&*reader, id)?;
-    let tree = Threads::new(&threads);
     let whole = threads.iter().any(|thread| thread.record.id == id && thread.record.number == thread.record.root);
     if of.json {
         drop(reader);
-        let past = Past::open(&of.of.journal()?).map_err(Failure::look)?;
+        let past = of.past()?;
         let mut records = Vec::new();
         for thread in threads.iter().filter(|thread| whole || thread.record.id == id) {
             records.extend(all(Wanted::default(), |wanted| block_on(past.messages(thread.record.id, wanted)))?);
@@ -49,9 +48,10 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
         print::json(&json!(records))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let by_number: HashMap<_, _> = threads.iter().map(|thread| (thread.record.number, thread)).collect();
     let mut lines = Vec::new();
     for thread in threads.iter().filter(|thread| whole || thread.record.id == id) {
-        let path = tree.path(thread).to_string();
+        let path = path(thread, &by_number).to_string();
         let said = reader.said(&thread.record).map_err(Failure::store)?;
         lines.extend(said.into_iter().map(|entry| Line::of(entry, path.clone())));
     }
@@ -66,20 +66,24 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The listeners from the root to a thread, as far as they are kept.
+fn path(thread: &ThreadEntry, by_number: &HashMap<Number, &ThreadEntry>) -> ThreadPath {
+    let mut segments = Vec::new();
+    let mut at = Some(thread);
+    while let Some(thread) = at {
+        if let Owner::Listener(name) = &thread.record.owner {
+            segments.push((name.clone(), thread.record.ordinal));
+        }
+        at = thread.record.parent.and_then(|parent| by_number.get(&parent).copied());
+    }
+    segments.reverse();
+    ThreadPath::new(segments)
+}
+
 /// The ids of the messages and answers of a thread.
 pub(super) fn said_ids(reader: &dyn Reader, thread: &ThreadEntry) -> Result<Vec<MessageId>, Failure> {
     let said = reader.said(&thread.record).map_err(Failure::store)?;
     Ok(said.into_iter().filter_map(|entry| Line::of(entry, String::new()).id).collect())
-}
-
-/// Returns the tokens and the cost of the answers that a thread has had from models; none if it has asked none.
-pub(super) fn usage(reader: &dyn Reader, thread: &ThreadEntry) -> Result<Option<Usage>, Failure> {
-    let said = reader.said(&thread.record).map_err(Failure::store)?;
-    let of = |entry: HistoryEntry| match entry.said {
-        HistoryRecord::Recorded(note) => answer(&note).map(|(usage, _)| usage),
-        _ => None,
-    };
-    Ok(said.into_iter().filter_map(of).reduce(Usage::plus))
 }
 
 /// Parses a note on a request to a model: what the answer used, and the whole.

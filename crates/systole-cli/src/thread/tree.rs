@@ -1,109 +1,69 @@
-//! `systole thread tree`, and paths of threads.
+//! `systole thread tree`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
 
 use serde_json::json;
-use systole::journal::ThreadEntry;
-use systole_core::core::Spending;
-use systole_core::journal::{BudgetRecord, Number, Owner};
-use systole_core::vocab::{Name, ThreadPath};
+use systole::operations::{Past, ThreadRecord, Wanted};
+use systole::runtime::block_on;
+use systole_core::vocab::ThreadId;
 
-use super::{Journal, conversation, owner, show, state};
-use crate::columns::date_time;
+use super::{Journal, conversations};
+use crate::columns::moment;
 use crate::failure::Failure;
+use crate::look::all;
 use crate::print::{self, Page};
 use crate::sought::Sought;
 
-/// Threads with their children.
-pub(super) struct Threads<'a> {
-    by_number: HashMap<Number, &'a ThreadEntry>,
-    children: BTreeMap<Number, Vec<&'a ThreadEntry>>,
-    /// Threads whose parent is no longer kept, or that have none.
-    tops: Vec<&'a ThreadEntry>,
-}
-
-impl<'a> Threads<'a> {
-    pub(super) fn new(threads: &'a [ThreadEntry]) -> Self {
-        let by_number: HashMap<_, _> = threads.iter().map(|thread| (thread.record.number, thread)).collect();
-        let mut children: BTreeMap<Number, Vec<_>> = BTreeMap::new();
-        let mut tops = Vec::new();
-        for thread in threads {
-            match thread.record.parent.filter(|parent| by_number.contains_key(parent)) {
-                Some(parent) => children.entry(parent).or_default().push(thread),
-                None => tops.push(thread),
-            }
-        }
-        Self { by_number, children, tops }
-    }
-
-    /// The listeners from the root to a thread, as far as they are kept.
-    pub(super) fn path(&self, thread: &ThreadEntry) -> ThreadPath {
-        let mut segments = Vec::new();
-        let mut at = Some(thread);
-        while let Some(thread) = at {
-            if let Owner::Listener(name) = &thread.record.owner {
-                segments.push((name.clone(), thread.record.ordinal));
-            }
-            at = thread.record.parent.and_then(|parent| self.by_number.get(&parent).copied());
-        }
-        segments.reverse();
-        ThreadPath::new(segments)
-    }
-}
-
 pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Failure> {
-    let reader = of.read()?;
-    let threads = match sought {
-        Some(sought) => conversation(&*reader, sought.find(&*reader)?)?,
-        None => reader.open_threads().map_err(Failure::store)?,
-    };
-    let waiting = reader.waiting().map_err(Failure::store)?;
-    let of_whole = sought.and(threads.first()).map(|root| root.record.id);
-    let budgets = reader.budgets(of_whole).map_err(Failure::store)?;
-    let budget = |thread: &ThreadEntry| budgets.get(&thread.record.number);
-    // All open threads may be a million, and each has a history.
-    let usage = |thread: &ThreadEntry| sought.map_or(Ok(None), |_| show::usage(&*reader, thread));
-    let tree = Threads::new(&threads);
-    let waiting = |thread: &ThreadEntry| waiting.get(&thread.record.number).copied().unwrap_or(0);
+    let sought = sought.map(|sought| sought.find(&*of.read()?)).transpose()?;
+    let past = of.past()?;
+    let mut threads = Vec::new();
+    match sought {
+        Some(id) => threads = threads_of(&past, id)?,
+        None => {
+            let mut open = Wanted::default();
+            open.open = Some(true);
+            for conversation in conversations(&past, open)? {
+                // An id of a record is one.
+                let Ok(id) = conversation.conversation.parse() else { continue };
+                threads.extend(threads_of(&past, id)?.into_iter().filter(|thread| thread.closed.is_none()));
+            }
+        }
+    }
+    if let Some(id) = sought.filter(|_| threads.is_empty()) {
+        return Err(super::absent(id));
+    }
     if of.json {
-        let parent =
-            |thread: &ThreadEntry| tree.by_number.get(&thread.record.parent?).map(|up| up.record.id.to_string());
-        let value = |thread: &ThreadEntry| {
-            Ok(json!({
-                "id": thread.record.id.to_string(),
-                "parent": parent(thread),
-                "path": tree.path(thread).to_string(),
-                "owner": owner(&thread.record.owner),
-                "opened": thread.opened.to_string(),
-                "closed": thread.closed.map(|time| time.to_string()),
-                "waiting": waiting(thread),
-                "budget": budget(thread).map(|record| Spending { budget: &record.budget, spent: &record.spent }),
-                "usage": usage(thread)?,
-            }))
-        };
-        print::json(&threads.iter().map(value).collect::<Result<_, Failure>>()?)?;
+        print::json(&json!(threads))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut page = Page::new();
-    let mut stack: Vec<_> = tree.tops.iter().rev().map(|top| (String::new(), String::new(), *top)).collect();
-    let mut seen = HashSet::new();
-    while let Some((fork, below, thread)) = stack.pop() {
-        // A damaged journal can't make this run for ever.
-        if !seen.insert(thread.record.number) {
-            continue;
+    let (mut children, mut tops) = (HashMap::<&str, Vec<&ThreadRecord>>::new(), Vec::new());
+    let kept: HashSet<_> = threads.iter().map(|thread| thread.thread.as_str()).collect();
+    for thread in &threads {
+        match thread.parent.as_deref().filter(|parent| kept.contains(parent)) {
+            Some(parent) => children.entry(parent).or_default().push(thread),
+            None => tops.push(thread),
         }
-        let messages = match waiting(thread) {
+    }
+    let mut page = Page::new();
+    let mut stack: Vec<_> = tops.into_iter().rev().map(|top| (String::new(), String::new(), top)).collect();
+    while let Some((fork, below, thread)) = stack.pop() {
+        // Each thread has one parent, and is taken once: a damaged journal can't make this run for ever.
+        let children = children.remove(thread.thread.as_str()).unwrap_or_default();
+        let messages = match thread.queued {
             0 => String::new(),
             count => format!(", {count} waiting"),
         };
-        let spent = budget(thread)
-            .map_or_else(String::new, |BudgetRecord { budget, spent, .. }| format!(", spent {}", spent.of(budget)));
-        let used = usage(thread)?.map_or_else(String::new, |usage| format!(", asked models: {usage}"));
-        let since = date_time(thread.closed.unwrap_or(thread.opened));
-        let (name, id) = (label(thread), thread.record.id);
-        page.line(format_args!("{fork}{name}  {id}  {} since {since}{messages}{spent}{used}", state(thread)))?;
-        let children = tree.children.get(&thread.record.number).map_or(&[][..], Vec::as_slice);
+        let spent = thread.budget.map_or_else(String::new, |budget| format!(", spent {budget}"));
+        let used = thread.used.map_or_else(String::new, |used| format!(", asked models: {used}"));
+        let (state, since) = match &thread.closed {
+            Some(closed) => ("closed", Some(closed)),
+            None => ("open", thread.opened.as_ref()),
+        };
+        let since = since.map_or_else(String::new, |since| moment(since));
+        let (name, id) = (label(thread), &thread.thread);
+        page.line(format_args!("{fork}{name}  {id}  {state} since {since}{messages}{spent}{used}"))?;
         for (at, child) in children.iter().enumerate().rev() {
             let (fork, deeper) = if at + 1 == children.len() { ("└ ", "  ") } else { ("├ ", "│ ") };
             stack.push((format!("{below}{fork}"), format!("{below}{deeper}"), child));
@@ -113,12 +73,14 @@ pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Fa
     Ok(ExitCode::SUCCESS)
 }
 
-fn label(thread: &ThreadEntry) -> String {
-    let name = match &thread.record.owner {
-        Owner::Listener(name) => name.clone(),
-        Owner::Client(name) => return format!("client {name}"),
-        Owner::Boot => return "boot".to_owned(),
-        Owner::None => Name::root(),
-    };
-    if thread.record.ordinal > 1 { format!("{name}#{}", thread.record.ordinal) } else { name.to_string() }
+fn threads_of(past: &Past, conversation: ThreadId) -> Result<Vec<ThreadRecord>, Failure> {
+    all(Wanted::default(), |wanted| block_on(past.threads(conversation, wanted)))
+}
+
+fn label(thread: &ThreadRecord) -> String {
+    match (&thread.owner, thread.path.rsplit('/').next()) {
+        (Some(client), _) => format!("client {client}"),
+        (None, Some(name)) if !name.is_empty() => name.to_owned(),
+        _ => "root".to_owned(),
+    }
 }

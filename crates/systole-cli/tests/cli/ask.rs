@@ -132,19 +132,19 @@ fn who_asks_no_more_gives_up_a_durable_conversation() {
     );
     std::fs::write(folder.join("organism.yaml"), organism).unwrap();
     let message = "<say xmlns='urn:t'>hello</say>";
-    let closed = |count: usize| {
+    let ended = |count: usize| {
         let list = folder.done(&["thread", "list", "--journal", "g.journal"]);
-        assert!(list.matches("  closed  ").count() == count && !list.contains("open"), "{list}");
+        assert!(list.matches("  ended  ").count() == count && !list.contains("open"), "{list}");
     };
     let (code, out, err) = ask(&folder, &["organism.yaml", message, "--within", "500ms"], "");
     assert!(code == 1 && out.is_empty() && err.contains("no answer came in time"), "{out}{err}");
-    closed(1);
+    ended(1);
     let _ = std::fs::remove_file(folder.join("began"));
     let mut child = folder.systole(&["ask", "organism.yaml", message]).stderr(Stdio::null()).spawn().unwrap();
     until("the command begins", || folder.join("began").exists().then_some(()));
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    closed(2);
+    ended(2);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn the_end_of_the_conversation_is_in_the_journal() {
         let list = ["thread", "list", "--journal", "c.journal"];
         let list = Command::new(env!("CARGO_BIN_EXE_systole")).args(list).current_dir(&folder).output().unwrap();
         let list = String::from_utf8(list.stdout).unwrap();
-        assert!(list.contains("closed") && !list.contains("open"), "round {round}: {list}");
+        assert!(list.contains("ended") && !list.contains("open"), "round {round}: {list}");
     }
 }
 

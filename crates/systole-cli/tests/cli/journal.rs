@@ -433,5 +433,5 @@ fn the_end_of_standard_input_ends_its_conversations() {
     assert_eq!(String::from_utf8(output.stdout).unwrap().matches(">so</say>").count(), 3);
     let (code, list, err) = said(&["thread", "list", "--json", "--organism", organism.to_str().unwrap()]);
     assert_eq!(code, 0, "{err}");
-    assert_eq!(list.matches("\"closed\": \"").count(), 3, "{list}");
+    assert_eq!(list.matches("\"ended\": \"").count(), 3, "{list}");
 }

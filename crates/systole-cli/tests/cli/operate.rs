@@ -119,7 +119,7 @@ fn a_conversation_is_retried_while_the_organism_runs() {
     say(&mut child);
     out.until("the answer", |line| line.contains(">hi</say>"));
     let listed: Value = serde_json::from_str(&desk.done(&["thread", "list", "--json"])).unwrap();
-    let id = listed[0]["id"].as_str().unwrap();
+    let id = listed[0]["conversation"].as_str().unwrap();
     let again = desk.done(&["thread", "retry", id]);
     out.until("the answer again", |line| line.contains(again.trim()) && line.contains(">hi</say>"));
     let edit = desk.folder.join("edit.xml");
@@ -189,7 +189,7 @@ fn a_question_is_asked_while_the_organism_runs() {
     let id = until("the conversation", running);
     desk.done(&["cancel", &id]);
     assert_eq!(asked.wait().unwrap().code(), Some(1));
-    has(&desk.done(&["thread", "list", "--fault", "cancelled"]), &["closed, cancelled"]);
+    has(&desk.done(&["thread", "list", "--fault", "cancelled"]), &["ended, cancelled"]);
     // Who hangs up gives up.
     let mut asked = ask();
     until("the conversation", running);

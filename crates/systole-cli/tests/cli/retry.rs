@@ -97,7 +97,7 @@ impl Folder {
             assert_eq!((code, err.as_str()), (0, ""));
             serde_json::from_str::<Value>(&out).unwrap()
         };
-        let id = json(&["thread", "list"])[0]["id"].as_str().unwrap().to_owned();
+        let id = json(&["thread", "list"])[0]["conversation"].as_str().unwrap().to_owned();
         let said = json(&["thread", "show", &id]);
         (id, said.as_array().unwrap().clone())
     }

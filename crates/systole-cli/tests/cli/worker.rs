@@ -288,7 +288,7 @@ fn attempts_are_counted_across_starts_and_operators_learn_what_the_program_said(
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
     let listed: serde_json::Value = serde_json::from_str(&thread(&["list"])).unwrap();
-    let shown = thread(&["show", listed[0]["id"].as_str().unwrap()]);
+    let shown = thread(&["show", listed[0]["conversation"].as_str().unwrap()]);
     has(&shown, &["\"standard-error\"", "secret of "]);
 }
 

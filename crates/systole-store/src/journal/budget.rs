@@ -1,13 +1,10 @@
 //! The budgets of threads as rows.
 
-use std::collections::HashMap;
-
 use rusqlite::types::ToSqlOutput;
 use systole_core::journal::{BudgetRecord, Number};
-use systole_core::vocab::{Amounts, Budget, Millionths, ThreadId};
+use systole_core::vocab::{Amounts, Budget, Millionths};
 
 use super::apply::{Apply, over};
-use super::error::StoreError;
 use super::reader::JournalReader;
 use super::row::{Cells, Record, number, optional_number, statements};
 use crate::sqlite::FileProblem;
@@ -68,22 +65,6 @@ impl Apply<'_> {
 }
 
 impl JournalReader {
-    /// Reads the budgets of the threads of a conversation, or of all open threads, with what was spent.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the journal can't be read.
-    pub fn budgets(&self, conversation: Option<ThreadId>) -> Result<HashMap<Number, BudgetRecord>, StoreError> {
-        let found = match conversation {
-            Some(thread) => {
-                let condition = "WHERE thread IN (SELECT number FROM thread WHERE root = \
-                                 (SELECT root FROM thread WHERE id = ?1))";
-                self.budget_rows(condition, [thread.as_uuid().as_bytes().as_slice()])
-            }
-            None => self.budget_rows("WHERE ended IS NULL", []),
-        };
-        Ok(self.told(found)?.into_iter().map(|budget| (budget.thread, budget)).collect())
-    }
-
     /// Reads the budgets that a condition selects.
     pub(super) fn budget_rows(
         &self,

@@ -1,15 +1,13 @@
 //! The store in an SQLite file, behind the interface of all stores.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, fs};
 
-use systole_core::journal::{BudgetRecord, JournalError, LetterRecord, Number, Owner, ThreadRecord};
+use systole_core::journal::{JournalError, LetterRecord, Number, Owner, ThreadRecord};
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 
 use super::edit::Compacted;
-use super::look::{ConversationFilter, KeptConversation};
 use super::open::check_place;
 use super::owner::JournalOwner;
 use super::query::JournalQuery;
@@ -106,10 +104,6 @@ impl Reader for JournalReader {
         Ok(self.stat()?)
     }
 
-    fn find(&self, wanted: &ConversationFilter) -> Result<(Vec<KeptConversation>, Option<Number>), JournalError> {
-        Ok(self.find(wanted)?)
-    }
-
     fn ids_with_end(&self, digits: &str) -> Result<(Vec<ThreadId>, Vec<ThreadId>), JournalError> {
         Ok(self.ids_with_end(digits)?)
     }
@@ -132,14 +126,6 @@ impl Reader for JournalReader {
 
     fn said(&self, thread: &ThreadRecord) -> Result<Vec<HistoryEntry>, JournalError> {
         Ok(self.said(thread)?)
-    }
-
-    fn waiting(&self) -> Result<HashMap<Number, u64>, JournalError> {
-        Ok(self.waiting()?)
-    }
-
-    fn budgets(&self, conversation: Option<ThreadId>) -> Result<HashMap<Number, BudgetRecord>, JournalError> {
-        Ok(self.budgets(conversation)?)
     }
 
     fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, JournalError> {

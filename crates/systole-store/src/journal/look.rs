@@ -6,13 +6,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use rusqlite::{OptionalExtension, named_params};
+use rusqlite::{OptionalExtension, Params, named_params};
 use systole_core::core::Usage;
-use systole_core::journal::{MessageRecord, Number, Owner, ThreadRecord};
+use systole_core::journal::{BudgetRecord, MessageRecord, Number, Owner, ThreadRecord};
 use systole_core::vocab::{FaultCode, MessageId, Name, QName, ThreadId, ThreadPath, Time};
 use systole_xml::ladder::root_of;
 
-use super::error::StoreError;
 use super::reader::{HistoryEntry, JournalReader, ThreadEntry, time};
 use crate::sqlite::FileProblem;
 
@@ -79,6 +78,10 @@ pub struct KeptThread {
     pub path: ThreadPath,
     /// Messages that are not done.
     pub waiting: u64,
+    /// Its budget, if it has one, and the amounts that were spent of it.
+    pub budget: Option<BudgetRecord>,
+    /// The use of models by its own handler, as far as it is kept.
+    pub usage: Usage,
 }
 
 /// An entry of a conversation's history.
@@ -93,16 +96,6 @@ pub struct KeptMessage {
     pub root: ThreadId,
     /// The path of the thread.
     pub path: ThreadPath,
-}
-
-impl JournalReader {
-    /// Lists a page of conversations: see [`Query::conversations`](super::Query::conversations).
-    ///
-    /// # Errors
-    /// [`StoreError`] if the journal can't be read.
-    pub fn find(&self, wanted: &ConversationFilter) -> Result<(Vec<KeptConversation>, Option<Number>), StoreError> {
-        self.at_one_moment(|reader| conversations(reader, wanted))
-    }
 }
 
 /// A place in the history of a thread: behind the first `skip` entries of a message, or of an answer that left.
@@ -403,19 +396,26 @@ fn holds(reader: &JournalReader, root: &ThreadRecord, text: &str) -> Result<(boo
     Ok((false, read))
 }
 
-/// Sums what the answers of models in a conversation used, as far as it is kept: notes on requests have a `usage`.
+/// Sums what the answers of models in a conversation used, as far as it is kept.
 pub(super) fn usage(reader: &JournalReader, of: ThreadId) -> Result<Usage, FileProblem> {
-    let sql = "SELECT json_extract(note.value, '$.value.usage') FROM note JOIN message ON note.message = message.number \
-               JOIN thread ON message.thread = thread.number \
-               WHERE thread.root = (SELECT root FROM thread WHERE id = ?1) \
-               AND json_extract(note.value, '$.value.usage') IS NOT NULL";
-    let mut statement = reader.db.prepare_cached(sql)?;
-    let mut rows = statement.query([of.as_uuid().as_bytes()])?;
+    let of_conversation = "JOIN thread ON message.thread = thread.number \
+                           WHERE thread.root = (SELECT root FROM thread WHERE id = ?1)";
+    used(reader, of_conversation, [of.as_uuid().as_bytes()])
+}
+
+/// Sums what answers of models used: notes on requests have a `usage`. Other notes may be no JSON.
+fn used(reader: &JournalReader, of: &str, params: impl Params) -> Result<Usage, FileProblem> {
+    let sql = format!(
+        "SELECT CASE WHEN json_valid(note.value) THEN json_extract(note.value, '$.value.usage') END \
+         FROM note JOIN message ON note.message = message.number {of}"
+    );
+    let mut statement = reader.db.prepare_cached(&sql)?;
+    let mut rows = statement.query(params)?;
     let mut sum = Usage::default();
     while let Some(row) = rows.next()? {
-        let usage: String = row.get(0)?;
+        let usage: Option<String> = row.get(0)?;
         // A note of another kind may have a field of that name.
-        sum = serde_json::from_str(&usage).map_or(sum, |usage| sum.plus(usage));
+        sum = usage.and_then(|usage| serde_json::from_str(&usage).ok()).map_or(sum, |usage| sum.plus(usage));
     }
     Ok(sum)
 }
@@ -439,7 +439,9 @@ pub(super) fn threads(
         let waiting = "SELECT count(*) FROM message WHERE ended IS NULL AND thread = ?1";
         let number = entry.record.number.cast_signed();
         let waiting: i64 = reader.db.prepare_cached(waiting)?.query_row([number], |row| row.get(0))?;
-        found.push(KeptThread { entry, parent, path, waiting: waiting.cast_unsigned() });
+        let budget = reader.budget_rows("WHERE thread = ?1", [number])?.pop();
+        let usage = used(reader, "WHERE message.thread = ?1", [number])?;
+        found.push(KeptThread { entry, parent, path, waiting: waiting.cast_unsigned(), budget, usage });
     }
     let next = found.last().map(|kept| kept.entry.record.number).filter(|_| has_more);
     Ok((found, next))

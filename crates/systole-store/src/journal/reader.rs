@@ -1,12 +1,12 @@
 //! Reading of a journal, for operators and for the queries of a running organism.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension, Params, Row};
+use rusqlite::{OptionalExtension, Params};
 use systole_core::journal::{
     BodyRecord, EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, Owner, SettledRecord, ThreadRecord,
 };
@@ -289,15 +289,6 @@ impl JournalReader {
         self.at_one_moment(|reader| reader.try_said(thread))
     }
 
-    /// Counts the open messages of each thread.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the journal can't be read.
-    pub fn waiting(&self) -> Result<HashMap<Number, u64>, StoreError> {
-        let counts = "SELECT thread, count(*) FROM message WHERE ended IS NULL GROUP BY thread";
-        self.at_one_moment(|reader| reader.counts(counts))
-    }
-
     /// Lists the dead letters, oldest first, and whether the next start redrives them.
     ///
     /// # Errors
@@ -377,11 +368,6 @@ impl JournalReader {
             used_bytes: used(&self.db)?,
             log_bytes: bytes(&beside(self.db.file().path(), "-wal")),
         })
-    }
-
-    fn counts(&self, sql: &str) -> Result<HashMap<Number, u64>, FileProblem> {
-        let row = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, i64>(1)?.cast_unsigned()));
-        Ok(self.db.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
     }
 
     pub(super) fn entries(&self, condition: &str, params: impl Params) -> Result<Vec<ThreadEntry>, FileProblem> {

@@ -2,15 +2,13 @@
 //!
 //! The configuration chooses a [`Store`], and all others hold it as `Arc<dyn Store>`. Its writing end is a [`Journal`].
 
-use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use systole_core::core::Usage;
 use systole_core::journal::{
-    BudgetRecord, Journal, JournalError, LetterRecord, Moment, Number, Owner, SubmissionRecord, TaskRecord,
-    ThreadRecord,
+    Journal, JournalError, LetterRecord, Moment, Number, Owner, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use uuid::Uuid;
@@ -127,9 +125,6 @@ pub trait Reader {
     /// [`JournalError`] if they can't be read; so for all calls here.
     fn stat(&self) -> Result<Stat, JournalError>;
 
-    /// Lists a page of conversations, as [`Query::conversations`] does.
-    fn find(&self, wanted: &ConversationFilter) -> Result<(Vec<KeptConversation>, Option<Number>), JournalError>;
-
     /// Lists the ids of roots, and of other threads, whose last digits are these; hyphens don't count.
     fn ids_with_end(&self, digits: &str) -> Result<(Vec<ThreadId>, Vec<ThreadId>), JournalError>;
 
@@ -147,12 +142,6 @@ pub trait Reader {
 
     /// Lists the entries of a thread, in order of time.
     fn said(&self, thread: &ThreadRecord) -> Result<Vec<HistoryEntry>, JournalError>;
-
-    /// Counts the open messages of each thread.
-    fn waiting(&self) -> Result<HashMap<Number, u64>, JournalError>;
-
-    /// Reads the budgets of the threads of a conversation, or of all open threads, with what was spent.
-    fn budgets(&self, conversation: Option<ThreadId>) -> Result<HashMap<Number, BudgetRecord>, JournalError>;
 
     /// Lists the dead letters, oldest first, and whether the next start redrives them.
     fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, JournalError>;
