@@ -4,6 +4,7 @@
 //! A browser is signed in by a cookie, which holds for the console alone: the calls of the API take tokens. What acts has to
 //! come from a page of this address (`Origin`), and everything foreign is escaped.
 
+mod graph;
 mod live;
 mod page;
 mod sign_in;

@@ -8,6 +8,7 @@ use systole_core::core::{Event, EventKind};
 use systole_core::vocab::{MessageId, QName, ThreadId};
 
 use super::Visitor;
+use super::graph::{callees, graph};
 use super::page::{Page, Row, Section, Shape};
 use crate::gateway::http::AppState;
 use crate::gateway::problem::Problem;
@@ -274,7 +275,7 @@ impl Look<'_> {
                 Section { id: "about", shape: Shape::Block, rows: vec![Row::new("state", state)], empty: "" },
                 Section {
                     id: "threads",
-                    shape: Shape::Table(&["Thread", "State", "Queued", "Opened", "Closed"]),
+                    shape: Shape::Table(&["Thread", "State", "Queued", "Opened", "Closed", "Models used", "Budget"]),
                     rows,
                     empty: "",
                 },
@@ -300,6 +301,8 @@ impl Look<'_> {
                 td.n { @if thread.queued > 0 { (thread.queued) } }
                 td { (time(thread.opened.as_deref())) }
                 td { (time(thread.closed.as_deref())) }
+                td.n { @if let Some(used) = thread.used { (used) } }
+                td.n { @if let Some(budget) = thread.budget { (budget) } }
             }
         };
         Row::new(format!("t-{id}"), markup)
@@ -505,19 +508,9 @@ impl Look<'_> {
     async fn listeners(&self) -> Result<Page, Problem> {
         let records = self.operations.each_listener().await;
         let blueprint = self.app.organism.blueprint();
-        let takers = |payload: &QName| {
-            let takes = blueprint.listeners().filter(|(_, contract)| contract.accepts.contains(payload));
-            takes.map(|(_, contract)| contract.name.to_string()).collect::<Vec<_>>()
-        };
         let calls = |payloads: &[QName]| {
-            let mut callees = BTreeMap::<String, Vec<String>>::new();
-            for payload in payloads {
-                for name in takers(payload) {
-                    callees.entry(name).or_default().push(payload.to_string());
-                }
-            }
             html! {
-                @for (name, payloads) in &callees {
+                @for (name, payloads) in callees(blueprint, payloads) {
                     a.chip href={ "#n-" (name) } title=(payloads.join("\n")) { (name) }
                 }
             }
@@ -555,7 +548,7 @@ impl Look<'_> {
         Ok(Page {
             title: "Organism".into(),
             entry: "/listeners",
-            head: html! {},
+            head: graph(blueprint),
             sections: vec![Section {
                 id: "listeners",
                 shape: Shape::Table(&[
