@@ -10,6 +10,8 @@ use systole_core::core::Answered;
 use systole_core::question::{Answerer, QuestionAct, QuestionRefusal, QuestionState};
 use systole_core::vocab::{Fault, MessageId, ThreadId, Time};
 use systole_xml::ladder::Raw;
+#[cfg(feature = "gateway")]
+use systole_xml::schema::FormPage;
 use systole_xml::schema::Validator;
 
 use super::act::Recorded;
@@ -261,6 +263,31 @@ impl Questions<'_> {
         match judged {
             Judged::Reply(_) => self.act("answer", question, QuestionAct::Answer { text }, Some(judged)).await,
             Judged::Calls(..) => self.act("call", question, QuestionAct::Claim { over: false }, Some(judged)).await,
+        }
+    }
+
+    /// Makes the form of a payload that may answer a question, filled with answers by the keys of its fields.
+    ///
+    /// # Errors
+    /// [`QuestionError`]: also if no such payload answers the question.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn form(
+        &self,
+        question: &str,
+        payload: &str,
+        answers: HashMap<String, String>,
+    ) -> Result<FormPage, QuestionError> {
+        let seen = self.people.see(id(question)?, &self.by, self.now())?;
+        let mut offers = seen.asked.offers.iter();
+        let schema = offers.find(|schema| schema.qname().to_string() == payload).cloned().ok_or_else(|| {
+            QuestionError::Invalid(format!("form '{payload}': the question is not answered by such a payload"))
+        })?;
+        let limits = self.organism.shared.blueprint.limits.xml.clone();
+        let size: usize = answers.values().map(String::len).sum();
+        let fill = move || schema.form_page(&limits, &answers);
+        match self.organism.query().map_err(LookError::from)?.filter(|_| size > SHORT) {
+            Some(query) => Ok(query.beside(fill).await.map_err(LookError::from)?),
+            None => Ok(fill()),
         }
     }
 

@@ -194,6 +194,39 @@ fn a_person_sees_their_questions_alone_and_is_out_when_their_token_is_revoked() 
 }
 
 #[test]
+fn a_form_asks_for_each_part_of_an_answer_and_says_at_each_what_is_wrong() {
+    let court = Court::opens("form");
+    let (shop, ada) = (court.token("shop"), court.token("ada"));
+    court.send(&shop, "<ask xmlns='urn:t'>guilty?</ask>");
+    let cookie = court.sign_in(&ada).cookie();
+    let question = until("the question", || court.ids(&cookie, "/questions", "/questions/").pop());
+    let path = format!("/questions/{question}");
+    let of = "form=%7Burn%3At%7Dverdict";
+    assert!(court.get(&cookie, &path).body.contains(&format!("{path}?{of}")));
+    let empty = court.get(&cookie, &format!("{path}?{of}")).body;
+    for field in ["name=\"field verdict/ok=\"", "name=\"field verdict/note=\"", "Go on"] {
+        assert!(empty.contains(field), "no {field} in {empty}");
+    }
+    let fields = |ok: &str, deed: &str| {
+        let form = format!("{of}&deed={deed}&field+verdict/ok%3D={ok}&field+verdict/note%3D=a%0D%0A%3Cb%3E");
+        court.post(&cookie, &path, &form)
+    };
+    for deed in ["fill", "send"] {
+        let wrong = fields("maybe", deed);
+        assert_eq!(wrong.status, if deed == "fill" { 200 } else { 422 });
+        assert!(wrong.body.contains("found 'maybe', expected true or false"), "{}", wrong.body);
+        assert!(wrong.body.contains("a\n&lt;b&gt;</textarea>"), "what was written stays: {}", wrong.body);
+    }
+    let whole = fields("true", "fill");
+    let payload = "&lt;verdict xmlns=&quot;urn:t&quot;&gt;&lt;ok&gt;true&lt;/ok&gt;&lt;note&gt;a\n&amp;lt;b&amp;gt;";
+    assert!(whole.status == 200 && whole.body.contains(payload), "{}", whole.body);
+    let other = court.post(&cookie, &path, "form=%7Burn%3At%7Dask&deed=send");
+    assert!(other.status == 400 && other.body.contains("is not answered by such a payload"), "{}", other.body);
+    assert_eq!(fields("true", "send").status, 303);
+    assert!(court.get(&cookie, "/questions").body.contains("No question waits for you."));
+}
+
+#[test]
 fn what_acts_comes_from_a_page_of_this_address() {
     let court = Court::opens("origin");
     let cookie = court.get("", &court.link).cookie();

@@ -54,9 +54,9 @@ pub use decode::{DecodeError, DecodeProblem, Undecodable};
 pub use decoder::{DecodeFn, Decoded, decode, decoder, element_decoder};
 pub use draft::{Draft, IntoDraft, Proven};
 pub use encode::encode;
-pub use engine::{Finding, SchemaError};
 #[doc(hidden)]
-pub use engine::{Form, FormStep};
+pub use engine::{FieldKind, Form, FormField, FormPage, FormStep};
+pub use engine::{Finding, SchemaError};
 pub use infer_namespace::infer_namespace;
 #[cfg(feature = "libxml")]
 pub use opinion::second_opinion;

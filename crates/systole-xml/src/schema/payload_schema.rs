@@ -1,12 +1,13 @@
 //! The schema of one payload.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
 use super::contract::ContractError;
-use super::engine::{ElementId, Form, FormStep, Grammar, Judge, SchemaError, verdict};
+use super::engine::{ElementId, Form, FormPage, FormStep, Grammar, Judge, SchemaError, form_page, verdict};
 use super::example::{Examples, Parts, Wanted, Wish};
 use super::model::Model;
 use super::source::{Digest, embed};
@@ -187,6 +188,13 @@ impl PayloadSchema {
     #[doc(hidden)]
     pub fn form(&self, limits: XmlLimits) -> (Form, FormStep) {
         Form::new(self.0.grammar.clone(), self.is_qualified(), limits)
+    }
+
+    /// Makes a page with the questions of the form, filled with answers by the keys of their fields.
+    #[doc(hidden)]
+    pub fn form_page(&self, limits: &XmlLimits, answers: &HashMap<String, String>) -> FormPage {
+        let (grammar, root) = &self.0.grammar;
+        form_page((grammar, *root), self.is_qualified(), limits, answers)
     }
 
     /// Returns whether the elements inside of the payload are in its namespace.

@@ -120,6 +120,11 @@ for (const text of document.querySelectorAll("textarea[data-judge]")) {
   });
 }
 
+// A choice that decides what else is asked for asks for it at once.
+for (const choice of document.querySelectorAll("select[data-again]")) {
+  choice.addEventListener("change", () => choice.form.requestSubmit($("again")));
+}
+
 // Views that a person keeps, in this browser.
 const views = $("views");
 if (views) {

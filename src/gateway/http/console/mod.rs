@@ -10,7 +10,7 @@ mod page;
 mod sign_in;
 mod views;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use maud::html;
 use systole_core::vocab::Name;
 
 use self::page::{Page, Viewer, document};
-use self::views::Place;
+use self::views::{Place, Written};
 use super::authenticate::Authenticated;
 use super::caller::Caller;
 use super::request::body;
@@ -366,6 +366,7 @@ async fn answer(
     let deed = form.text("deed").unwrap_or_default();
     // A preview says what would be sent.
     let done = match deed.as_str() {
+        "fill" | "send" => return fill(&app, &visitor, &id, &form, deed == "send").await,
         "preview" => questions.preview(&id, entry()).await.map(Some),
         "answer" => questions.answer(&id, entry()).await.map(|_| None),
         "claim" => questions.claim(&id, false).await.map(|_| None),
@@ -384,9 +385,41 @@ async fn answer(
         Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
     };
     // What the person has written stays.
-    match views::question(&app, &visitor, &id, Some((&text, &said, done.is_ok()))).await {
+    let written = Written { text: Some(text), said: Some((said, done.is_ok())), ..Written::default() };
+    match views::question(&app, &visitor, &id, written).await {
         Ok(page) => Ok(visitor.page(&app, status, &page)?),
         // The question has ended meanwhile: the reason is what there is to say.
         Err(problem) => Err(done.err().map_or(problem, Problem::from).into()),
     }
+}
+
+/// Shows a form with the answers of its fields, or sends the payload that they make.
+async fn fill(
+    app: &Arc<AppState>,
+    visitor: &Visitor,
+    id: &str,
+    form: &Form,
+    sends: bool,
+) -> Result<Response, PageProblem> {
+    let of = form.text("form").ok_or_else(|| Problem::bad_request("form: the payload is missing"))?;
+    // A browser ends lines by a carriage return and a line feed.
+    let fields = form.0.iter().filter_map(|(name, value)| Some((name.strip_prefix(views::FIELD)?, value)));
+    let answers: HashMap<_, _> = fields.map(|(key, value)| (key.to_owned(), value.replace("\r\n", "\n"))).collect();
+    let mut written = Written { form: Some((of.clone(), answers.clone())), ..Written::default() };
+    let mut status = StatusCode::OK;
+    if sends {
+        let questions = visitor.questions(app)?;
+        let why = match questions.form(id, &of, answers).await.map_err(Problem::from)?.payload {
+            Some(Ok(payload)) => match questions.answer(id, payload.into()).await {
+                Ok(_) => return Ok(see("/questions")),
+                Err(error) => Some(error.to_string()),
+            },
+            // The page says it.
+            Some(Err(_)) => None,
+            None => Some("nothing was sent: answer every question".to_owned()),
+        };
+        (status, written.said) = (StatusCode::UNPROCESSABLE_ENTITY, why.map(|why| (why, false)));
+    }
+    let page = views::question(app, visitor, id, written).await?;
+    Ok(visitor.page(app, status, &page)?)
 }

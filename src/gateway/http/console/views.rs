@@ -1,11 +1,12 @@
 //! The contents of each page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use axum::http::Uri;
 use maud::{Markup, html};
 use systole_core::core::{Event, EventKind};
 use systole_core::vocab::{MessageId, QName, ThreadId};
+use systole_xml::schema::{FieldKind, FormField};
 
 use super::Visitor;
 use super::graph::{callees, graph};
@@ -130,7 +131,11 @@ impl Place {
             View::Thread(thread) => look.thread(*thread).await,
             View::Message(id) => look.message(*id).await,
             View::Questions => questions(app, visitor, &look.wanted).await,
-            View::Question(id) => question(app, visitor, &id.to_string(), None).await,
+            View::Question(id) => {
+                let written =
+                    Written { form: look.value_of("form").map(|of| (of, HashMap::new())), ..Written::default() };
+                question(app, visitor, &id.to_string(), written).await
+            }
             View::Letters => look.letters().await,
             View::Mailboxes => look.mailboxes().await,
             View::Tasks => look.tasks().await,
@@ -628,9 +633,13 @@ impl Look<'_> {
     }
 
     /// The value of a condition in the address.
-    fn value(&self, name: &str) -> String {
+    fn value_of(&self, name: &str) -> Option<String> {
         let mut pairs = url::form_urlencoded::parse(self.query.as_bytes());
-        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned()).unwrap_or_default()
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    }
+
+    fn value(&self, name: &str) -> String {
+        self.value_of(name).unwrap_or_default()
     }
 
     fn field(&self, name: &str, label: &str) -> Markup {
@@ -731,32 +740,92 @@ async fn questions(app: &AppState, visitor: &Visitor, wanted: &Wanted) -> Result
     })
 }
 
-/// A question, with the form to answer it. `written` is what its person wrote before, with what is said to it.
+/// What a person has written to answer a question.
+#[derive(Default)]
+pub(super) struct Written {
+    /// The answer as XML.
+    pub(super) text: Option<String>,
+    /// The payload that is written by its form, with the answers so far by the keys of their fields.
+    pub(super) form: Option<(String, HashMap<String, String>)>,
+    /// What is said to it, and whether that is good news.
+    pub(super) said: Option<(String, bool)>,
+}
+
+/// What a name of a field begins with, before the key of its question.
+pub(super) const FIELD: &str = "field ";
+
+/// A question, with what there is to answer it.
 pub(super) async fn question(
     app: &AppState,
     visitor: &Visitor,
     id: &str,
-    written: Option<(&str, &str, bool)>,
+    Written { text, form, said }: Written,
 ) -> Result<Page, Problem> {
-    let item = visitor.questions(app)?.look(id).await?;
+    let questions = visitor.questions(app)?;
+    let item = questions.look(id).await?;
     let path = format!("/questions/{id}");
-    let example = item.answers.first().and_then(|answer| answer.example.as_deref()).unwrap_or_default();
-    let text = written.map_or(example, |(text, ..)| text);
     let is_claimed = item.state.state == "claimed";
-    let form = html! {
-        form method="post" action=(path) {
-            label for="text" { "Your answer" }
-            textarea #text name="text" data-judge=(path) data-said="judged" spellcheck="false" { (text) }
-            p.said.good[written.is_some_and(|(.., good)| good)] #judged role="status" hidden[written.is_none()] {
-                @if let Some((_, said, _)) = written { (said) }
-            }
-            p.acts {
-                button.main name="deed" value="answer" { "Answer" }
-                button name="deed" value="preview" { "Show what would be sent" }
-                @if is_claimed { button name="deed" value="release" { "Release" } button name="deed" value="take" { "Take over" } }
-                @else { button name="deed" value="claim" { "Claim" } }
+    let said = |id: &str| {
+        html! {
+            p.said.good[said.as_ref().is_some_and(|(_, good)| *good)] id=(id) role="status" hidden[said.is_none()] {
+                @if let Some((said, _)) = &said { (said) }
             }
         }
+    };
+    let claims = html! {
+        @if is_claimed { button name="deed" value="release" { "Release" } button name="deed" value="take" { "Take over" } }
+        @else { button name="deed" value="claim" { "Claim" } }
+    };
+    let answer = match form {
+        Some((payload, answers)) => {
+            let page = questions.form(id, &payload, answers).await?;
+            let is_whole = matches!(page.payload, Some(Ok(_)));
+            html! {
+                h2 { (local(&payload)) }
+                form.fields method="post" action=(path) {
+                    input type="hidden" name="form" value=(payload);
+                    @for (at, field) in page.fields.iter().enumerate() { (of_field(at, field)) }
+                    @match &page.payload {
+                        Some(Ok(payload)) => (pre(payload)),
+                        Some(Err(why)) => p.said { (Escaped::line(why)) },
+                        None => {},
+                    }
+                    (said("filled"))
+                    p.acts {
+                        button #again.main[!is_whole] name="deed" value="fill" { "Go on" }
+                        button.main[is_whole] name="deed" value="send" { "Answer" }
+                        a href=(path) { "Write XML instead" }
+                    }
+                }
+            }
+        }
+        None => {
+            let example = item.answers.first().and_then(|answer| answer.example.clone());
+            let text = text.or(example).unwrap_or_default();
+            html! {
+                @if !item.answers.is_empty() {
+                    p { "By a form: "
+                        @for answer in &item.answers {
+                            @let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("form", &answer.payload).finish();
+                            a.chip href={ (path) "?" (query) } { (local(&answer.payload)) }
+                        }
+                    }
+                }
+                form method="post" action=(path) {
+                    label for="text" { "Your answer" }
+                    textarea #text name="text" data-judge=(path) data-said="judged" spellcheck="false" { (text) }
+                    (said("judged"))
+                    p.acts {
+                        button.main name="deed" value="answer" { "Answer" }
+                        button name="deed" value="preview" { "Show what would be sent" }
+                        (claims)
+                    }
+                }
+            }
+        }
+    };
+    let form = html! {
+        (answer)
         form.acts method="post" action=(path) {
             label { "Reason " input name="reason" maxlength="1000"; }
             button name="deed" value="decline" { "Decline to answer" }
@@ -792,6 +861,39 @@ pub(super) async fn question(
         }],
         foot: form,
     })
+}
+
+/// A field of a form. One that decides what else is asked for sends the form as it changes, where there is script.
+fn of_field(at: usize, field: &FormField) -> Markup {
+    let (id, name) = (format!("field-{at}"), format!("{FIELD}{}", field.key));
+    let answer = field.answer.as_deref();
+    let wrong = format!("{id}-wrong");
+    let described = field.error.as_ref().map(|_| wrong.as_str());
+    let area = |rows: u8, placeholder: Option<&str>| {
+        html! {
+            textarea id=(id) name=(name) rows=(rows) spellcheck="false" placeholder=[placeholder] aria-describedby=[described] { (answer.unwrap_or_default()) }
+        }
+    };
+    let choice = |options: &[(String, String)]| {
+        html! {
+            select id=(id) name=(name) data-again[field.decides] aria-describedby=[described] {
+                @if answer.is_none_or(|answer| options.iter().all(|(value, _)| value != answer)) { option value="" selected { "choose" } }
+                @for (value, text) in options { option value=(value) selected[answer == Some(value)] { (Escaped::line(text)) } }
+            }
+        }
+    };
+    html! {
+        div.field {
+            label for=(id) { (Escaped::line(&field.question)) }
+            @match &field.kind {
+                FieldKind::YesOrNo => (choice(&[("n".to_owned(), "no".to_owned()), ("y".to_owned(), "yes".to_owned())])),
+                FieldKind::Choice(options) => (choice(options)),
+                FieldKind::Text(default) => (area(1, default.as_deref())),
+                _ => (area(4, None)),
+            }
+            @if let Some(error) = &field.error { p.bad id=(wrong) { (Escaped::line(error)) } }
+        }
+    }
 }
 
 fn question_state(item: &QuestionRecord) -> Markup {

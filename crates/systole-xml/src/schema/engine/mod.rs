@@ -16,7 +16,8 @@ mod tests;
 mod verdict;
 
 pub(super) use compile::{Components, compile};
-pub use form::{Form, FormStep};
+pub(in crate::schema) use form::page as form_page;
+pub use form::{FieldKind, Form, FormField, FormPage, FormStep};
 pub(super) use grammar::{ElementId, Grammar};
 pub(super) use judge::{Judge, Part, Violation};
 pub(super) use verdict::verdict;

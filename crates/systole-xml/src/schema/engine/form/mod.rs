@@ -15,6 +15,7 @@
 //! Not here: terminals. The returned text is not escaped.
 
 mod filling;
+mod page;
 mod question;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,8 @@ use crate::ladder::strict::{canonicalize, canonicalize_fragment};
 use crate::schema::engine::grammar::{ElementId, Grammar};
 use crate::vocab::XmlLimits;
 use filling::{Filling, Rules, Taken};
+pub(in crate::schema) use page::page;
+pub use page::{FieldKind, FormField, FormPage};
 use question::{Kind, Question};
 
 /// A form that a person fills in.
@@ -286,12 +289,7 @@ impl Form {
 
     fn review(&mut self) -> FormStep {
         let filling = std::mem::replace(&mut self.filling, Filling::new(self.root, false));
-        let written = filling.finish();
-        let shown = written.clone();
-        let judged = canonicalize(&written.into(), &self.limits).map_err(|error| error.to_string()).and_then(|whole| {
-            let judged = verdict(&self.grammar, Some(self.root), &mut self.judge, &whole);
-            judged.map(|()| whole.as_str().to_owned()).map_err(|error| error.to_string())
-        });
+        let (shown, judged) = judged(&self.grammar, self.root, &mut self.judge, &self.limits, filling.finish());
         let text = match &judged {
             Ok(payload) => format!("{payload}\n{SEND}"),
             Err(why) => format!("{shown}\n{why}\n{UNFIT}"),
@@ -341,6 +339,21 @@ impl Form {
         }
         self.advance()
     }
+}
+
+/// Judges a payload as a whole: as it was written, and its canonical form or the rule that it breaks.
+fn judged(
+    grammar: &Grammar,
+    root: ElementId,
+    judge: &mut Judge,
+    limits: &XmlLimits,
+    written: String,
+) -> (String, Result<String, String>) {
+    let judged = canonicalize(&written.clone().into(), limits).map_err(|error| error.to_string()).and_then(|whole| {
+        let judged = verdict(grammar, Some(root), judge, &whole);
+        judged.map(|()| whole.as_str().to_owned()).map_err(|error| error.to_string())
+    });
+    (written, judged)
 }
 
 /// Reports whether a line looks like a command: a colon and lowercase letters.

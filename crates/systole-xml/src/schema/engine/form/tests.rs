@@ -2,6 +2,7 @@
 //! `NAME.out` anew), and forms over random schemas: the payloads are valid, and answers derived from an instance
 //! reproduce it.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -307,8 +308,23 @@ proptest! {
         let text = random_schema(&mut dice);
         // Some random content models are ambiguous, which the Recommendation forbids.
         let Ok(schema) = schema(&text) else { return Ok(()) };
-        let payload = fill(&schema, |form, number| at_random(&mut dice, form, number));
+        let mut answers = HashMap::new();
+        let payload = fill(&schema, |form, number| {
+            let answer = at_random(&mut dice, form, number);
+            answers.insert(form.filling.asked.as_ref().unwrap().key.clone(), answer.clone());
+            answer
+        });
         assert_valid(&schema, &payload);
+        // A page with the same answers makes the same payload; with one less it is refused, or makes another valid one.
+        prop_assert_eq!(schema.form_page(&XmlLimits::default(), &answers).payload, Some(Ok(payload.clone())), "{}", text);
+        let mut keys: Vec<_> = answers.keys().cloned().collect();
+        keys.sort_unstable();
+        if !keys.is_empty() {
+            answers.remove(&keys[dice.roll(keys.len())]);
+            if let Some(Ok(other)) = schema.form_page(&XmlLimits::default(), &answers).payload {
+                assert_valid(&schema, &other);
+            }
+        }
         prop_assert_eq!(&fill(&schema, |form, _| read_off(&payload, form)), &payload, "{}", text);
         if let Some(example) = schema.example() {
             let again = fill(&schema, |form, _| read_off(example.as_str(), form));
@@ -330,6 +346,41 @@ fn meaning(text: &str) -> Vec<String> {
         format!("{:?}{:?}{:?}", node.tag_name(), attributes, node.text())
     };
     document.descendants().map(told).collect()
+}
+
+const ORDER: &str = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'><xs:element name='root'><xs:complexType>
+    <xs:sequence><xs:element name='who' type='xs:string'/><xs:element name='count' type='xs:int'/>
+    <xs:element name='note' type='xs:string' minOccurs='0'/>
+    <xs:choice><xs:element name='card' type='xs:string'/><xs:element name='cash'><xs:complexType/></xs:element></xs:choice>
+    </xs:sequence><xs:attribute name='kind' use='required'><xs:simpleType><xs:restriction base='xs:string'>
+    <xs:enumeration value='new'/><xs:enumeration value='old'/></xs:restriction></xs:simpleType></xs:attribute>
+    </xs:complexType></xs:element></xs:schema>";
+
+/// Each field of a page with these answers: key, answer and error.
+fn fields(answers: &[(&str, &str)]) -> (Vec<String>, Option<Result<String, String>>) {
+    let answers = answers.iter().map(|(key, answer)| ((*key).to_owned(), (*answer).to_owned())).collect();
+    let page = schema(ORDER).unwrap().form_page(&XmlLimits::default(), &answers);
+    let told = |field: &FormField| {
+        format!("{} {} {}", field.key, field.answer.as_deref().unwrap_or("?"), field.error.as_deref().unwrap_or("-"))
+    };
+    (page.fields.iter().map(told).collect(), page.payload)
+}
+
+#[test]
+fn a_page_asks_for_all_that_an_open_question_does_not_decide() {
+    let (asked, payload) = fields(&[]);
+    assert_eq!(asked, ["root/@kind= ? -", "root/who= ? -", "root/count= ? -", "root 2 ? -"]);
+    assert_eq!(payload, None);
+    let first = [("root/@kind=", "new"), ("root/who=", "Ada"), ("root 2", "1"), ("root/note=", "R&D"), ("root 3", "2")];
+    let (asked, payload) = fields(&[first.as_slice(), &[("root/count=", "many")]].concat());
+    assert!(asked[2].starts_with("root/count= many found 'many', expected whole number"), "{asked:?}");
+    assert_eq!((asked.len(), payload), (6, None));
+    let (_, payload) = fields(&[first.as_slice(), &[("root/count=", " 7 ")]].concat());
+    let whole = "<root kind=\"new\"><who>Ada</who><count> 7 </count><note>R&amp;D</note><cash></cash></root>";
+    assert_eq!(payload, Some(Ok(whole.to_owned())));
+    let (asked, payload) = fields(&[("root/@kind=", "new"), ("root/who=", "\u{1}"), ("root 2", "9")]);
+    assert!(asked[1].ends_with("XML can't carry the character U+0001"), "{asked:?}");
+    assert!(asked[3].contains("expected a number from 1 to 3") && payload.is_none(), "{asked:?}");
 }
 
 #[test]
