@@ -108,7 +108,13 @@ try {
   await hers.locator("#questions a").first().click();
   await hers.fill("#text", "<verdict xmlns='urn:example:walk'>true</verdict>");
   await hers.locator("#judged.good").waitFor({ timeout: deadline });
-  await hers.click("button[value=answer]");
+  await hers.locator("a.chip", { hasText: "verdict" }).click();
+  await hers.click("button[value=send]");
+  await shows(hers, "nothing was sent: answer every question");
+  await hers.selectOption("#field-0", "true");
+  await accessible(hers, "the form of an answer");
+  check(await hers.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "a form fits a screen of 360 px");
+  await hers.click("button[value=send]");
   await shows(hers, "No question waits for you.");
 
   // The operator sees the end without a reload, retries with another order, and finds it by its text.
@@ -156,7 +162,7 @@ try {
   await again.goto(`${organism.base}/?state=open&listener=boss`);
   check(await again.locator("#conversations tr").count() === 0, "all are cancelled");
 
-  for (const path of ["questions", "dead-letters", "mailboxes", "tasks", "listeners", "models", "acts"]) {
+  for (const path of ["questions", "dead-letters", "mailboxes", "tasks", "listeners", "listeners/boss", "models", "acts"]) {
     await again.goto(`${organism.base}/${path}`);
     await live(again);
     await accessible(again, path);

@@ -95,6 +95,22 @@ pub(super) struct ModelFigures {
     pub(super) repaired: u64,
 }
 
+/// The work of one listener.
+#[derive(Default)]
+pub(super) struct ListenerFigures {
+    /// Messages that its handlers got.
+    pub(super) deliveries: u64,
+    /// Mean time from the opening of a thread until its handler got the request, and that of a handler.
+    pub(super) waited: Duration,
+    pub(super) took: Duration,
+    /// Handlers that ended, by outcome, and faults by code.
+    pub(super) ended: BTreeMap<&'static str, u64>,
+    pub(super) faults: BTreeMap<&'static str, u64>,
+    /// Outputs that were refused, and repairs.
+    pub(super) refusals: BTreeMap<&'static str, u64>,
+    pub(super) repairs: BTreeMap<&'static str, u64>,
+}
+
 impl Tally {
     /// Counts events until the organism ends.
     pub(in crate::gateway) async fn follow(self: Arc<Self>, mut events: Events) {
@@ -122,13 +138,21 @@ impl Tally {
                     answered: model.answered,
                     failed: model.failed,
                     usage: model.usage,
-                    mean: model.took.sum() / u32::try_from(model.took.count().max(1)).unwrap_or(u32::MAX),
+                    mean: model.took.mean(),
                     refused,
                     repaired,
                 })
                 .collect::<Vec<_>>()
         };
         figures.parties.iter().flat_map(of_party).collect()
+    }
+
+    /// The work of a listener, since the start.
+    pub(super) fn listener(&self, name: &Name) -> ListenerFigures {
+        let counting = self.counting();
+        let Some(party) = counting.figures.parties.get(&Some(name.clone())) else { return ListenerFigures::default() };
+        let Party { deliveries, ended, took, waited, faults, refusals, repairs, .. } = party.clone();
+        ListenerFigures { deliveries, waited: waited.mean(), took: took.mean(), ended, faults, refusals, repairs }
     }
 
     /// The figures so far.

@@ -227,6 +227,26 @@ fn a_form_asks_for_each_part_of_an_answer_and_says_at_each_what_is_wrong() {
 }
 
 #[test]
+fn a_listener_shows_its_contract_and_its_work() {
+    let court = Court::opens("listener");
+    let cookie = court.get("", &court.link).cookie();
+    let shop = court.token("shop");
+    court.send(&shop, "<say xmlns='urn:t'>hi</say>");
+    let page = until("the message in the figures", || {
+        let page = court.get(&cookie, "/listeners/parrot").body;
+        page.contains("1 returned").then_some(page)
+    });
+    for part in ["0 of ", "{urn:t}say", "targetNamespace=&quot;urn:t&quot;", "Replies with"] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    let organism = court.get(&cookie, "/listeners").body;
+    for part in ["aria-label=\"Who may call whom\"", "shop may call judge: {urn:t}ask", "href=\"/listeners/parrot\""] {
+        assert!(organism.contains(part), "no {part} in {organism}");
+    }
+    assert_eq!(court.get(&cookie, "/listeners/nobody").status, 404);
+}
+
+#[test]
 fn what_acts_comes_from_a_page_of_this_address() {
     let court = Court::opens("origin");
     let cookie = court.get("", &court.link).cookie();

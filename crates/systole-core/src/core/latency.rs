@@ -30,6 +30,11 @@ impl Latency {
         self
     }
 
+    /// The mean; zero of nothing.
+    pub fn mean(&self) -> Duration {
+        self.sum() / u32::try_from(self.count().max(1)).unwrap_or(u32::MAX)
+    }
+
     /// The sum of all durations.
     pub fn sum(&self) -> Duration {
         self.sum

@@ -228,10 +228,11 @@ struct ReadingThreads {
 
 impl ReadingThreads {
     fn start(file: &Path) -> Result<Self, StoreError> {
-        let start = |name: &str| {
+        let start = |name: &str, begin: fn()| {
             let reader = JournalReader::join(file)?;
             let (inbox, work) = channel::<Work>();
             let run = move || {
+                begin();
                 while let Ok(first) = work.recv() {
                     serve(&reader, std::iter::once(first).chain(work.try_iter()).take(TOGETHER).collect());
                 }
@@ -240,7 +241,18 @@ impl ReadingThreads {
             thread.map_err(|error| FileProblem::from(error).of(file))?;
             Ok::<_, StoreError>(inbox)
         };
-        Ok(Self { queries: start("journal-read")?, looks: start("journal-look")? })
+        Ok(Self { queries: start("journal-read", || {})?, looks: start("journal-look", yield_to_others)? })
+    }
+}
+
+/// Lets the calling thread give way to others where all processors are busy: an operator's search is no haste.
+fn yield_to_others() {
+    /// A quarter of the share of a thread without it, on Linux, where each thread has a nice value of its own (sched(7)).
+    #[cfg(target_os = "linux")]
+    const NICE: i32 = 6;
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+        tracing::debug!(%error, "looks of operators have the priority of messages");
     }
 }
 

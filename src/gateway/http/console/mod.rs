@@ -68,6 +68,7 @@ pub(in crate::gateway) fn routes() -> Routes {
         .route("/mailboxes", page())
         .route("/tasks", page())
         .route("/listeners", page())
+        .route("/listeners/{name}", page())
         .route("/models", page())
         .route("/acts", page())
         .route("/act", post(act))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use axum::http::Uri;
 use maud::{Markup, html};
 use systole_core::core::{Event, EventKind};
-use systole_core::vocab::{MessageId, QName, ThreadId};
+use systole_core::vocab::{MessageId, Name, QName, ThreadId};
 use systole_xml::schema::{FieldKind, FormField};
 
 use super::Visitor;
@@ -43,6 +43,7 @@ enum View {
     Mailboxes,
     Tasks,
     Listeners,
+    Listener(Name),
     Models,
     Acts,
 }
@@ -71,6 +72,7 @@ impl Place {
             ("mailboxes", None) => View::Mailboxes,
             ("tasks", None) => View::Tasks,
             ("listeners", None) => View::Listeners,
+            ("listeners", Some(name)) => View::Listener(name.parse().ok()?),
             ("models", None) => View::Models,
             ("acts", None) => View::Acts,
             _ => return None,
@@ -140,6 +142,7 @@ impl Place {
             View::Mailboxes => look.mailboxes().await,
             View::Tasks => look.tasks().await,
             View::Listeners => look.listeners().await,
+            View::Listener(name) => look.listener(name).await,
             View::Models => Ok(look.models()),
             View::Acts => look.acts().await,
         }
@@ -527,7 +530,7 @@ impl Look<'_> {
             let record = records.get(contract.name.as_str());
             let markup = html! {
                 tr id={ "n-" (contract.name) } {
-                    td { strong { (contract.name) } br; span.soft { (Escaped::line(&contract.description)) } }
+                    td { a href={ "/listeners/" (contract.name) } { strong { (contract.name) } } br; span.soft { (Escaped::line(&contract.description)) } }
                     td {
                         @match record {
                             Some(record) if record.rests.is_some() => span.bad title=[record.rests.as_ref().map(|rest| &rest.why)] {
@@ -563,6 +566,79 @@ impl Look<'_> {
                 empty: "The organism has no listeners.",
             }],
             foot: clients,
+        })
+    }
+
+    /// A listener: its contract, its work since the start, and the schemas and prompts of its payloads.
+    async fn listener(&self, name: &Name) -> Result<Page, Problem> {
+        let (organism, records) = (&self.app.organism, self.operations.each_listener().await);
+        let blueprint = organism.blueprint();
+        let found = blueprint.listeners().find(|(_, contract)| contract.name == *name);
+        let Some((_, contract)) = found else { return Err(Problem::not_found("there is no such listener")) };
+        let record = records.get(name.as_str());
+        let figures = self.app.tally.listener(name);
+        let counts = |counts: &BTreeMap<&str, u64>| {
+            counts.iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+        };
+        let figures = html! {
+            dl #figures {
+                @if let Some(record) = record {
+                    dt { "Slots" } dd { (record.running) " of " (record.concurrency) " in use, " (record.waiting) " messages wait" }
+                    @if let Some(rest) = &record.rests { dt { "Rests until" } dd.bad { (time(Some(&rest.until))) ": " (Escaped::line(&rest.why)) } }
+                    @if let Some(since) = &record.paused { dt { "Paused since" } dd.busy { (time(Some(since))) } }
+                }
+                dt { "Messages" } dd { (figures.deliveries) }
+                dt { "Handlers" } dd { (counts(&figures.ended)) ", " (figures.took.as_millis()) " ms each" }
+                dt { "Waits" } dd { (figures.waited.as_millis()) " ms for a handler" }
+                @for (what, of) in [("Faults", &figures.faults), ("Refused", &figures.refusals), ("Repaired", &figures.repairs)] {
+                    @if !of.is_empty() { dt { (what) } dd { (counts(of)) } }
+                }
+            }
+        };
+        let budget = contract.budget.to_string();
+        let payloads = [
+            ("Accepts", &contract.accepts),
+            ("Replies with", &contract.replies),
+            ("May call", &contract.calls),
+            ("Gets back", &contract.returns),
+        ];
+        let foot = html! {
+            @for (what, payloads) in payloads {
+                @if !payloads.is_empty() {
+                    h2 { (what) }
+                    @for payload in payloads {
+                        @match organism.catalog().get(payload) {
+                            Some(schema) => details {
+                                summary { (payload) }
+                                p { "Schema" } (pre(schema.document()))
+                                p { "Prompt" } (pre(schema.prompt()))
+                            },
+                            None => p { (payload) },
+                        }
+                    }
+                }
+            }
+        };
+        let head = html! {
+            p { (Escaped::line(&contract.description)) }
+            dl {
+                dt { "Runs for" } dd { @match contract.timeout { Some(most) => { (most.as_secs_f64()) " s at most" }, None => "any time" } }
+                @if !budget.is_empty() { dt { "Budget of a thread" } dd { (budget) } }
+                dt { "History" } dd { @if contract.context { "kept for each thread" } @else { "none" } }
+            }
+            (pausing(name.as_str(), record.and_then(|record| record.paused.as_deref()), &format!("/listeners/{name}")))
+        };
+        Ok(Page {
+            title: format!("Listener: {name}"),
+            entry: "/listeners",
+            head,
+            sections: vec![Section {
+                id: "work",
+                shape: Shape::Block,
+                rows: vec![Row::new("figures", figures)],
+                empty: "",
+            }],
+            foot,
         })
     }
 

@@ -291,6 +291,11 @@ impl SimpleType {
         self.definition.has_prefixes()
     }
 
+    /// Reports whether values are `true` and `false`.
+    pub(in crate::schema) fn is_boolean(&self) -> bool {
+        matches!(self.definition.variety, Variety::Atomic(Primitive::Boolean))
+    }
+
     fn new(definition: Definition) -> Self {
         Self { fast_path: FastPath::of(&definition), definition: Arc::new(definition) }
     }

@@ -72,6 +72,9 @@ impl FieldKind {
             Kind::Value { choices, .. } if !choices.is_empty() => {
                 Self::Choice(choices.iter().map(|choice| (choice.clone(), choice.clone())).collect())
             }
+            Kind::Value { ty, default: None, .. } if ty.is_boolean() => {
+                Self::Choice(["true", "false"].map(|value| (value.to_owned(), value.to_owned())).into())
+            }
             Kind::Value { default, .. } => Self::Text(default.clone()),
             Kind::Xml(_) => Self::Xml,
         }
@@ -124,7 +127,7 @@ fn pass(
             Err(why) => return Ok(FormPage { fields, payload: Some(Err(why)) }),
         }
         let Some(Question { key, prompt, kind, .. }) = filling.asked.clone() else { break };
-        let may_be_empty = matches!(&kind, Kind::Value { choices, .. } if choices.is_empty());
+        let may_be_empty = matches!(FieldKind::of(&kind), FieldKind::Text(_));
         let answer = answers.get(&key).map(String::as_str).filter(|answer| may_be_empty || !answer.is_empty());
         let answer = answer.or_else(|| without(&kind));
         let (error, is_answered) = match answer.map(|answer| filling.answer(rules, &mut judge, answer)) {
