@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use super::Times;
 use super::admission::{Admitted, RequestPermit};
 use super::refusal::HEAD;
-use super::wire::{Progress, Wire};
+use super::wire::{Answering, Progress, Wire};
 
 /// Serves HTTP until the client leaves, or the entrance ends.
 pub(super) async fn serve_http(
@@ -40,8 +40,17 @@ pub(super) async fn serve_http(
         progress.begin(!request.body().is_end_stream());
         let mut request: Request = request.map(|body| Body::new(TrackedBody { body, progress: progress.clone() }));
         request.extensions_mut().insert(permit.clone());
+        let client = progress.client();
+        request.extensions_mut().insert(client.clone());
+        let under_way = (permit, Answering::begin(&progress));
         let (answer, progress) = (router.call(request), progress.clone());
-        async move { answer.await.map(|response| finish(response, permit, &progress)) }
+        async move {
+            tokio::select! {
+                biased;
+                answer = answer => Ok(answer.map(|response| finish(response, under_way, &progress)).unwrap_or_else(|never| match never {})),
+                () = client.given_up() => Err(HungUp),
+            }
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -62,8 +71,13 @@ pub(super) async fn serve_http(
     }
 }
 
+/// A client closed its side, and the answer did not come in time.
+#[derive(Debug, thiserror::Error)]
+#[error("the client has hung up")]
+struct HungUp;
+
 /// The answer to a request, which is in flight until the answer is sent.
-fn finish(mut response: Response, permit: RequestPermit, progress: &Progress) -> Response {
+fn finish(mut response: Response, under_way: (RequestPermit, Answering), progress: &Progress) -> Response {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         progress.upgrade();
         return response;
@@ -72,7 +86,7 @@ fn finish(mut response: Response, permit: RequestPermit, progress: &Progress) ->
     if progress.is_unread() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    response.map(|body| Body::new(GuardedBody::new(body, permit)))
+    response.map(|body| Body::new(GuardedBody::new(body, under_way)))
 }
 
 /// The body of a request.
@@ -266,5 +280,76 @@ mod tests {
         let began = Instant::now();
         served.await.unwrap();
         assert_eq!(began.elapsed(), Duration::from_secs(2));
+    }
+
+    /// Sends bytes, and closes the client's side: the other one is still read.
+    async fn said_and_closed(said: &[u8]) -> (tokio::io::ReadHalf<DuplexStream>, Arc<Admission>, JoinHandle<()>) {
+        let slow = get(async |request: Request| {
+            let client = request.extensions().get::<super::super::ClientSide>().cloned().unwrap();
+            client.closed().await;
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            "slow"
+        });
+        let later = get(async || {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            "later"
+        });
+        let router = Router::new()
+            .route("/slow", slow)
+            .route("/later", later)
+            .route("/never", get(async || std::future::pending::<&str>().await))
+            .route("/blind", post(async || "not read"))
+            .route("/read", post(async |body: String| body))
+            .route("/large", get(async || "x".repeat(1 << 20)));
+        let (client, admission, served) = connect_to(router, 4096);
+        let (reader, mut writer) = tokio::io::split(client);
+        // The last bytes come with the end, as bodies do.
+        let (first, last) = said.split_at(said.len() - said.len().min(3));
+        writer.write_all(first).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        writer.write_all(last).await.unwrap();
+        writer.shutdown().await.unwrap();
+        (reader, admission, served)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_closes_its_side_behind_its_requests_gets_all_answers() {
+        let head = |path: &str| format!("{path} HTTP/1.1\r\nHost: a\r\n");
+        for (said, expected) in [
+            (format!("{}\r\n", head("GET /slow")), vec!["slow"]),
+            (format!("{}\r\n", head("GET /later")).repeat(3), vec!["later"; 3]),
+            (format!("{}Content-Length: 4\r\n\r\nbody", head("POST /read")), vec!["body"]),
+            (format!("{}Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", head("POST /read")), vec!["body"]),
+            (format!("{}Content-Length: 4\r\n\r\nbody", head("POST /blind")), vec!["not read"]),
+            ("GET /slow HTTP/1.0\r\nHost: a\r\n\r\n".to_owned(), vec!["slow"]),
+            (format!("{}\r\n", head("GET /large")), vec!["xxxxx"]),
+        ] {
+            let (mut reader, admission, served) = said_and_closed(said.as_bytes()).await;
+            let mut all = String::new();
+            reader.read_to_string(&mut all).await.unwrap();
+            assert_eq!(all.matches(" 200 OK").count(), expected.len(), "{said}: {all}");
+            assert!(expected.iter().all(|one| all.contains(one)), "{said}: {all}");
+            served.await.unwrap();
+            assert_eq!(admission.figures(), (0, 0));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_has_closed_its_side_keeps_no_call_for_long() {
+        // A request whose body doesn't come whole ends soon, a connection without one at once.
+        for (said, seconds) in [
+            ("GET /never HTTP/1.1\r\nHost: a\r\n\r\n", 10),
+            ("POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nbody", 1),
+            ("GET /never HTTP/1.1\r\n", 0),
+            ("", 0),
+        ] {
+            let (mut reader, admission, served) = said_and_closed(said.as_bytes()).await;
+            let began = Instant::now();
+            let mut all = String::new();
+            reader.read_to_string(&mut all).await.unwrap();
+            served.await.unwrap();
+            assert!(!all.contains("200 OK"), "{said}: {all}");
+            assert_eq!((began.elapsed(), admission.figures()), (Duration::from_secs(seconds), (0, 0)), "{said}");
+        }
     }
 }

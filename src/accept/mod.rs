@@ -39,6 +39,7 @@ pub(crate) use connection::GuardedBody;
 use connection::serve_http;
 use handshake::handshake;
 use listener::Entering;
+pub(crate) use wire::ClientSide;
 
 /// Time for the requests in flight when the entrance ends.
 const GRACE: Duration = Duration::from_secs(2);

@@ -1,15 +1,20 @@
-//! The bytes of a connection below hyper: bytes of a client that nobody has read are read before the end, and the wait for
-//! a client that reads nothing has a limit.
+//! The bytes of a connection below hyper: bytes of a client that nobody has read are read before the end, the wait for
+//! a client that reads nothing has a limit, and a client that closes its side behind a request still gets the answer.
+//!
+//! hyper drops a request whose client has closed its side. But a client that has nothing more to say may do that (RFC 9112,
+//! section 9.6), and a client that has left looks the same. So the end of what the client sends is kept from hyper while an
+//! answer is made, and the code that makes it is told ([`ClientSide`]).
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
 use tokio::time::{Sleep, sleep};
 
 /// Time and bytes for the rest of a request that was answered before its end: a connection that is closed with bytes
@@ -28,9 +33,74 @@ pub(super) struct Progress {
     heard: AtomicBool,
     /// True once another protocol has replaced HTTP.
     upgraded: AtomicBool,
+    /// True while an answer is made or sent.
+    answering: AtomicBool,
+    /// True once the client has closed its side.
+    closed: watch::Sender<bool>,
+    /// Reads again once the body is taken.
+    waits: Mutex<Option<Waker>>,
+}
+
+/// Time in which a body that has come whole is taken. A body that has not ended by then is torn: its client has left.
+const TAKEN: Duration = Duration::from_secs(1);
+
+/// Time that an answer may take once its client has closed its side. The client may have left: then its request must not keep
+/// its place for long.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The side of a client, among the extensions of each of its requests.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientSide(watch::Receiver<bool>);
+
+impl ClientSide {
+    /// Waits until the client has closed its side behind the request: it sends nothing more, and may have left.
+    pub(crate) async fn closed(&self) {
+        let mut closed = self.0.clone();
+        if closed.wait_for(|closed| *closed).await.is_err() {
+            // The connection has ended, and the request with it.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits until the client has closed its side for so long that its request has ended.
+    pub(super) async fn given_up(&self) {
+        self.closed().await;
+        sleep(PATIENCE).await;
+    }
+}
+
+/// An answer that is made or sent, until this value is dropped.
+#[derive(Debug)]
+pub(super) struct Answering(Arc<Progress>);
+
+impl Answering {
+    pub(super) fn begin(progress: &Arc<Progress>) -> Self {
+        progress.answering.store(true, Ordering::Relaxed);
+        Self(progress.clone())
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.answering.store(false, Ordering::Relaxed);
+    }
 }
 
 impl Progress {
+    /// The side of the client.
+    pub(super) fn client(&self) -> ClientSide {
+        ClientSide(self.closed.subscribe())
+    }
+
+    /// Checks whether an answer is due.
+    fn owes_answer(&self) -> bool {
+        self.answering.load(Ordering::Relaxed) && !self.upgraded.load(Ordering::Relaxed)
+    }
+
+    fn waits(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Notes that a request has come.
     pub(super) fn begin(&self, has_body: bool) {
         self.heard.store(false, Ordering::Relaxed);
@@ -40,6 +110,7 @@ impl Progress {
     /// Notes that the body was read to its end.
     pub(super) fn read(&self) {
         self.begin(false);
+        self.waits().take().into_iter().for_each(Waker::wake);
     }
 
     /// Checks whether a part of the request is unread.
@@ -69,6 +140,8 @@ pub(super) struct Wire<S> {
     time: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
     ended: bool,
+    /// The wait for a body to be taken, behind the end of what the client sends.
+    torn: Option<Pin<Box<Sleep>>>,
     linger: Option<Linger>,
 }
 
@@ -80,7 +153,7 @@ struct Linger {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     pub(super) fn new(stream: S, progress: Arc<Progress>, time: Duration) -> Self {
-        Self { stream, progress, time, stalled: None, ended: false, linger: None }
+        Self { stream, progress, time, stalled: None, ended: false, torn: None, linger: None }
     }
 
     /// Writes by `write`, which must make progress in time.
@@ -130,6 +203,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
         self.ended |= admission > 0 && read_nothing;
         if !read_nothing {
             self.progress.heard.store(true, Ordering::Relaxed);
+        } else if self.ended && read.is_ok() && self.progress.owes_answer() {
+            if !self.progress.is_unread() {
+                self.progress.closed.send_replace(true);
+                // Once the answer is sent, hyper reads again.
+                return Poll::Pending;
+            }
+            // hyper has handed the end of the body over, but it isn't taken yet; or the body is torn.
+            *self.progress.waits() = Some(cx.waker().clone());
+            ready!(self.torn.get_or_insert_with(|| Box::pin(sleep(TAKEN))).as_mut().poll(cx));
         }
         Poll::Ready(read)
     }

@@ -47,7 +47,6 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::Instant;
 
 use super::http;
 pub use super::http::{AppState, Authenticated, Call, Caller, schema};
@@ -201,7 +200,7 @@ impl AppState {
 
     /// The first answer to a client's message, if it comes within `wait`, with its id as a message of a mailbox.
     pub async fn answer(&self, id: MessageId, wait: Duration) -> Result<Option<(MessageId, SentAnswer)>, Problem> {
-        let first = http::answers_of(self, id, Instant::now() + wait).await?.0.into_iter().next();
+        let first = http::answers_of(self, id, tokio::time::sleep(wait)).await?.0.into_iter().next();
         Ok(first.map(|answer| (self.submissions.answer_mail_id(id, answer.number), answer)))
     }
 

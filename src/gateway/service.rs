@@ -15,7 +15,6 @@ use systole_core::mailbox::{
 };
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
-use tokio::time::Instant;
 
 use super::recovered_mail::RecoveredMail;
 pub(super) use crate::runtime::Ending;
@@ -146,12 +145,12 @@ impl MailboxService {
     }
 
     /// Waits for news, until a time or the end of the organism; true if there were any.
-    pub(super) async fn await_news(&self, news: impl Future<Output = ()>, until: Instant) -> bool {
+    pub(super) async fn await_news(&self, news: impl Future<Output = ()>, over: impl Future<Output = ()>) -> bool {
         tokio::select! {
             biased;
             () = news => true,
             () = self.stopping() => false,
-            () = tokio::time::sleep_until(until) => false,
+            () = over => false,
         }
     }
 

@@ -13,6 +13,7 @@ use systole_core::core::Event;
 use systole_core::vocab::{MessageId, Name, ThreadId};
 use tokio::time::{Instant, sleep_until};
 
+use super::authenticate::Authenticated;
 use super::call::{Call, schema};
 use super::caller::Caller;
 use super::request::{LIMIT, Query, body, json};
@@ -250,7 +251,14 @@ pub(in crate::gateway) async fn asked(
 /// Looks for an admin.
 async fn look(app: Arc<AppState>, caller: Caller, at: Look, request: Request) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    at.at(&request)?.look(&app.organism, by, app.mailboxes.stopping()).await
+    let known = request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::unauthorized)?;
+    let over = async {
+        tokio::select! {
+            () = app.mailboxes.stopping() => {}
+            () = known.left() => {}
+        }
+    };
+    at.at(&request)?.look(&app.organism, by, over).await
 }
 
 /// A look, and the records that are wanted.

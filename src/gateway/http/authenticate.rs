@@ -5,6 +5,7 @@
 //! the body was read, and before an effect or an answer after a wait. A call that had its effect is never answered with
 //! 401.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +15,14 @@ use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, CONNECTION, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::AppState;
 use super::bodies::Held;
 use super::failures::Reason;
 use super::unauthenticated::{RATE, RequestGroup, Turn};
 use super::{browser, protocol, rejections};
-use crate::accept::RequestPermit;
+use crate::accept::{ClientSide, RequestPermit};
 use crate::gateway::problem::Problem;
 use crate::gateway::{Principal, PrincipalKind};
 use crate::journal::QueryError;
@@ -37,12 +39,16 @@ const DESCRIPTION: &str = "/openapi.json";
 /// A call or a body that takes longer may outlive its token.
 pub(super) const LONG: Duration = Duration::from_millis(10);
 
+/// Time for which a caller that has closed its side of the connection waits for the answer to its message.
+const WAITS: Duration = Duration::from_secs(5);
+
 /// The caller of a request, among its extensions. Without one no body is read.
 pub struct Authenticated {
     pub(super) principal: Principal,
     credential: Credential,
     /// The bytes of the request's body that are in memory.
     held: Held,
+    client: Option<ClientSide>,
 }
 
 /// Evidence of who a caller is.
@@ -82,6 +88,34 @@ impl Authenticated {
         app.edge.bodies.hold(self.principal.name.clone())
     }
 
+    /// Waits until the caller has closed its side of the connection: it may have left, and takes no message.
+    pub(super) async fn left(&self) {
+        match &self.client {
+            Some(client) => client.closed().await,
+            None => pending().await,
+        }
+    }
+
+    /// Waits until that time, or until the caller has closed its side.
+    pub(super) async fn over(&self, until: Instant) {
+        tokio::select! {
+            () = sleep_until(until) => {}
+            () = self.left() => {}
+        }
+    }
+
+    /// Waits until that time, or a while after the caller has closed its side: it may await an answer to it alone.
+    pub(super) async fn over_for_answer(&self, until: Instant) {
+        let left = async {
+            self.left().await;
+            sleep(WAITS).await;
+        };
+        tokio::select! {
+            () = sleep_until(until) => {}
+            () = left => {}
+        }
+    }
+
     /// Checks whether the token, or the cookie, is still that of the same principal.
     pub async fn is_valid(&self, app: &AppState) -> bool {
         self.credential.principal(app).await.is_ok_and(|found| found.as_ref() == Some(&self.principal))
@@ -94,6 +128,7 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
         return problem.into_response();
     }
     let permit = request.extensions().get::<RequestPermit>().cloned();
+    let client = request.extensions().get::<ClientSide>().cloned();
     let is_monitoring = MONITORING.contains(&request.uri().path());
     let is_open = is_monitoring || request.uri().path() == DESCRIPTION;
     let (credential, principal) = match bearer(request.headers()).filter(|_| !is_open) {
@@ -129,7 +164,7 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
     let is_removal_notice = (app.removal_notice)(request.uri().path());
     let name = rejections::Principal(principal.name.clone());
     let known = match admit(&app, permit, principal, credential) {
-        Ok(known) => Arc::new(known),
+        Ok(known) => Arc::new(Authenticated { client, ..known }),
         Err(problem) => return (Extension(name), problem).into_response(),
     };
     request.extensions_mut().insert(known.clone());
@@ -183,7 +218,7 @@ fn admit(
         permit.enter(&principal.name, principal.kind == PrincipalKind::Admin).map_err(|full| Problem::full(&full))?;
     }
     let held = app.edge.bodies.hold(principal.name.clone());
-    Ok(Authenticated { principal, credential, held })
+    Ok(Authenticated { principal, credential, held, client: None })
 }
 
 /// The token in the headers, if there is any.

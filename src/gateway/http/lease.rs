@@ -72,7 +72,10 @@ pub(super) async fn lease(mailbox_request: MailboxRequest) -> Result<Response, P
             break (acted, turn);
         }
         drop(turn);
-        app.mailboxes.await_news(arrived, until).await;
+        // Who has left leases nothing more.
+        if !app.mailboxes.await_news(arrived, known.over(until)).await && Instant::now() < until {
+            break (acted, None);
+        }
         if !known.is_valid(&app).await {
             return Err(Problem::unauthorized());
         }

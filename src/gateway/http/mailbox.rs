@@ -63,7 +63,7 @@ pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Pr
             break (page, Some(turn));
         }
         drop(turn);
-        if !app.mailboxes.await_news(arrived, until).await {
+        if !app.mailboxes.await_news(arrived, known.over(until)).await {
             break (page, None);
         }
     };

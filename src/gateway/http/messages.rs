@@ -80,12 +80,19 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
     let kept = hand_over(app, submission, envelope).await?;
     let until = Instant::now() + wait;
     // A watch sees all answers to a new message; the journal has those to an earlier one.
-    let news = kept.id == id && app.mailboxes.await_news(arrived, until).await;
+    let is_new = kept.id == id;
+    let mut over = std::pin::pin!(known.over_for_answer(until));
+    let news = is_new && app.mailboxes.await_news(arrived, over.as_mut()).await;
     drop(end);
     let (mut answers, mut ended) = (watch.answers(), false);
     if !news || answers.is_empty() {
         // The message is durable: where the journal can't be read any more, only its answer is not shown.
-        (answers, ended) = answers_of(app, kept.id, until).await.unwrap_or_default();
+        let rest = async {
+            if news || !is_new {
+                over.await;
+            }
+        };
+        (answers, ended) = answers_of(app, kept.id, rest).await.unwrap_or_default();
     }
     if !known.is_valid(app).await {
         // The message is submitted, and its answer not shown.
@@ -294,8 +301,9 @@ async fn ended(
 pub(in crate::gateway) async fn answers_of(
     app: &AppState,
     id: MessageId,
-    until: Instant,
+    over: impl Future<Output = ()>,
 ) -> Result<(Vec<SentAnswer>, bool), Problem> {
+    let mut over = std::pin::pin!(over);
     let watch = app.submissions.watch(id);
     let mut end = None;
     loop {
@@ -309,7 +317,7 @@ pub(in crate::gateway) async fn answers_of(
         if end.is_none() {
             // It may have ended before it was watched: the next look tells.
             end = Some(app.organism.watch_end(sent.submission.root, watch.notify()));
-        } else if !app.mailboxes.await_news(news, until).await {
+        } else if !app.mailboxes.await_news(news, over.as_mut()).await {
             return Ok((sent.answers, false));
         }
     }

@@ -14,7 +14,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_sink::Sink;
 use http_body_util::channel::{Channel, Sender};
-use tokio::time::Instant;
+use tokio::time::sleep;
 
 use super::authenticate::Authenticated;
 use super::bodies::Held;
@@ -100,11 +100,12 @@ async fn feed(app: Arc<AppState>, known: Arc<Authenticated>, mut range: Range, m
             continue;
         }
         let goes_on = tokio::select! {
-            rang = app.mailboxes.await_news(arrived, Instant::now() + ALIVE) => match rang {
+            rang = app.mailboxes.await_news(arrived, sleep(ALIVE)) => match rang {
                 true => Some(()),
                 false => to.say_alive().await,
             },
             () = to.left() => None,
+            () = known.left() => None,
         };
         if goes_on.is_none() {
             return;
