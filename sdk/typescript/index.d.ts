@@ -158,5 +158,5 @@ export declare function usage(used: {
   provider?: string;
 }): void;
 
-/** Handles messages until the organism ends. */
+/** Handles messages until the organism ends. Each module that registers functions may call it: they are all served. */
 export declare function run(): void;

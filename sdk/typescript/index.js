@@ -170,7 +170,7 @@ const names = (key, { name, choices }) =>
 
 /** Encodes a payload as XML; a text is XML already. */
 export function encode(value) {
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return limitText("the XML", value);
   const kind = value?.[KIND];
   if (!kind) throw new TypeError("no payload: make it with the function that payload() returned, or write XML");
   return kind.encode(value);
@@ -220,6 +220,26 @@ function chosen(choices, value, where) {
   const field = choices[key];
   return element(field.name ?? key, field, value[key], "", `${where}.${key}`);
 }
+
+/** Half of a surrogate pair without the other half: it is no character, and no line to the pump can have it. */
+const LONE = /\p{Surrogate}/u;
+
+/** Refuses such a half, with its place. */
+function limitText(where, text) {
+  const at = text.search(LONE);
+  if (at < 0) return text;
+  const before = text.slice(0, at).split("\n");
+  throw new TypeError(
+    `${where}: line ${before.length}, column ${[...before.at(-1)].length + 1}: ` +
+      `U+${text.charCodeAt(at).toString(16).toUpperCase()} is half of a surrogate pair, and no character: remove it, or replace it (toWellFormed())`,
+  );
+}
+
+/** A text for people, in which such a half is shown as it is written in JSON. */
+const legible = (text) => text.replace(new RegExp(LONE, "gu"), (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+
+/** The first characters of a text for people, whole ones. */
+const clipped = (text, most = SENTENCE) => (text.length > most ? text.slice(0, most).replace(/[\ud800-\udbff]$/, "") : text);
 
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#xD;", "\n": "&#xA;", "\t": "&#x9;" };
 const escaped = (text) => text.replace(/[&<>\r]/g, (one) => ENTITIES[one]);
@@ -304,7 +324,7 @@ export function message() {
 export function call(request, { to, reply } = {}) {
   if (reply !== undefined && payloads.get(reply?.qname) !== reply)
     throw wrong("reply", "a payload that was declared", shown(reply));
-  return unheard(worker.call(message(), encode(request), to === undefined ? to : string("to", to), reply));
+  return unheard(worker.call(message(), encode(request), to === undefined ? to : limitText("to", string("to", to)), reply));
 }
 
 /** A promise that may reject before it is awaited, or that is never awaited: neither ends the process. */
@@ -323,7 +343,7 @@ function string(what, value) {
  * runs again gets the recorded value of that name, and `learn` isn't called.
  */
 export function record(name, learn) {
-  return unheard(recorded(message(), string("the name", name).toWellFormed(), learn));
+  return unheard(recorded(message(), limitText("the name", string("the name", name)), learn));
 }
 
 async function recorded(context, name, learn) {
@@ -331,19 +351,20 @@ async function recorded(context, name, learn) {
   const at = before.findIndex((one) => one.name === name);
   if (at >= 0) return before.splice(at, 1)[0].value;
   // The value as a run after this one will get it.
-  const value = JSON.parse(json(await learn()));
-  limitDepth(value, 100);
+  const value = JSON.parse(JSON.stringify(await learn()) ?? "null");
+  limitValue(`the value of ${name}`, value, 100);
   await worker.ask(context, { record: name, value });
   return value;
 }
 
-/** A lone surrogate is no text: the pump would end the process. */
-const json = (value) => (JSON.stringify(value) ?? "null").replace(/\\(?:ud...|.)/g, (one) => (one.length > 2 ? "\ufffd" : one));
-
-function limitDepth(value, left) {
+function limitValue(where, value, left) {
+  if (typeof value === "string") limitText(where, value);
   if (value === null || typeof value !== "object") return;
   if (!left) throw new RangeError("a recorded value is nested deeper than 100");
-  for (const one of Object.values(value)) limitDepth(one, left - 1);
+  for (const [key, one] of Object.entries(value)) {
+    limitText(`${where}: a key`, key);
+    limitValue(Array.isArray(value) ? `${where}[${key}]` : `${where}.${key}`, one, left - 1);
+  }
 }
 
 /** Tells operators how far the function is: the event `progress`, with 4096 bytes of the text. */
@@ -351,10 +372,10 @@ export function progress(text) {
   const { id } = message();
   string("progress", text);
   if (!worker.running.has(id)) return;
-  let said = text.slice(0, SENTENCE);
+  let said = clipped(legible(clipped(text)));
   // A character has at most 6 bytes in JSON.
-  for (let over; said && (over = Buffer.byteLength(json({ id, progress: said })) - worker.longest) > 0; )
-    said = said.slice(0, -(Math.floor(over / 6) + 1));
+  for (let over; said && (over = Buffer.byteLength(JSON.stringify({ id, progress: said })) - worker.longest) > 0; )
+    said = clipped(said, said.length - (Math.floor(over / 6) + 1));
   worker.send({ id, progress: said });
 }
 
@@ -369,9 +390,10 @@ export function usage({ model, provider, cost = 0, ms = 0, ...tokens }) {
   }
   for (const [name, value] of Object.entries({ cost, ms }))
     if (!(value >= 0 && value < 2 ** 53)) throw new RangeError(`${name} has to be a number from 0 on, not ${value}`);
-  for (const [name, value] of Object.entries({ model, provider })) if (value !== undefined) string(name, value);
+  for (const [name, value] of Object.entries({ model, provider }))
+    if (value !== undefined) used[name] = clipped(legible(clipped(string(name, value), 256)), 256);
   if (!worker.running.has(id)) return;
-  worker.send({ id, usage: { ...used, cost, ms: Math.round(ms), model: model?.slice(0, 256), provider: provider?.slice(0, 256) } });
+  worker.send({ id, usage: { ...used, cost, ms: Math.round(ms) } });
 }
 
 /** Characters of a sentence; the pump keeps as many bytes. */
@@ -381,7 +403,7 @@ const SENTENCE = 4096;
 
 function sentence(thrown) {
   try {
-    return String(thrown?.message || thrown?.name || thrown).slice(0, SENTENCE).toWellFormed();
+    return clipped(legible(clipped(String(thrown?.message || thrown?.name || thrown))));
   } catch {
     return "what was thrown has no text";
   }
@@ -431,7 +453,7 @@ const worker = {
       const { handle, kind } = functions.get(type) ?? {};
       if (!handle) throw new Error(`no function listens to ${type}`);
       const said = await current.run(context, async () => handle(kind ? kind.decode(line.payload) : line.payload, context));
-      answer = { payloads: (said == null ? [] : Array.isArray(said) ? said : [said]).map(encode) };
+      answer = { payloads: (said == null ? [] : Array.isArray(said) ? said : [said]).map((one) => encode(one)) };
     } catch (error) {
       // The pump passes on the fault of that call: its code, and whether a retry may help.
       const call = answered.get(error);
@@ -468,12 +490,12 @@ const worker = {
   },
 
   send(line) {
-    this.write(json(line));
+    this.write(JSON.stringify(line));
   },
 
   /** A line about a message. The pump would fail that for one that is too long, with a sentence of its own. */
   bounded(line) {
-    const text = json(line);
+    const text = JSON.stringify(line);
     const bytes = Buffer.byteLength(text);
     if (bytes > this.longest)
       throw new RangeError(`a line of ${bytes} bytes is too long: the pump takes at most ${this.longest} (limits: message_bytes)`);
@@ -491,12 +513,13 @@ const worker = {
   },
 };
 
-/** Handles messages until the organism ends. */
+/** Handles messages until the organism ends. Each module that registers functions may call it: they are all served. */
 export function run() {
   if (!process.env.SYSTOLE_WORKER) {
     console.error("systole runs this program, by worker: in an organism.yaml");
     process.exit(1);
   }
+  if (worker.descriptor !== undefined) return;
   const { input, output } = streams ?? takeStreams();
   worker.descriptor = output;
   worker.longest = Number(process.env.SYSTOLE_WORKER_LINE ?? Infinity);

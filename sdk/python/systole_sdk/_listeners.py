@@ -12,8 +12,8 @@ import typing
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ._process import Message, Recorded, Worker, as_line, current
-from ._xml import bare, check, encode, said
+from ._process import Message, Recorded, Worker, current, legible
+from ._xml import bare, check, encode, limit_text, said
 
 _worker = Worker()
 
@@ -61,7 +61,7 @@ def call(request: Any, to: str | None = None) -> Any:
 
     A payload that is a dataclass of this program is decoded, any other is a text with its XML.
     """
-    return _answered(_worker.call(message().id, encode(request), None if to is None else _string("to", to)))
+    return _answered(_worker.call(message().id, encode(request), None if to is None else limit_text("to", _string("to", to))))
 
 
 def _answered(answer: Coroutine[Any, Any, Any]) -> Any:
@@ -84,13 +84,13 @@ def record(name: str, learn: Callable[[], Any]) -> Any:
     the recorded value of that name, and `learn` isn't called. Equal names get theirs in the order in which they were recorded: so
     values that are learned side by side need different names.
     """
-    name = _as_json(_string("the name", name))
+    name = limit_text("the name", _string("the name", name))
     of, recorded = _handled()
     if asyncio._get_running_loop():
         return _record(of.id, name, learn, recorded[name])
     if recorded[name]:
         return recorded[name].popleft()
-    value = _as_json(learn())
+    value = _as_json(name, learn())
     _answered(_worker.ask(of.id, {"record": name, "value": value}))
     return value
 
@@ -99,22 +99,29 @@ async def _record(id: str, name: str, learn: Callable[[], Any], known: collectio
     if known:
         return known.popleft()
     value = learn()
-    value = _as_json(await value if inspect.isawaitable(value) else value)
+    value = _as_json(name, await value if inspect.isawaitable(value) else value)
     await _answered(_worker.ask(id, {"record": name, "value": value}))
     return value
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(name: str, value: Any) -> Any:
     """The value as a run after this one will get it."""
-    value = json.loads(as_line(value))
-    if _depth(value) > 100:
-        raise ValueError("a recorded value is nested deeper than 100")
+    value = json.loads(json.dumps(value, allow_nan=False))
+    _limit(f"the value of {name}", value, 100)
     return value
 
 
-def _depth(value: Any) -> int:
-    inner = value.values() if isinstance(value, dict) else value
-    return 1 + max(map(_depth, inner), default=0) if isinstance(value, (dict, list)) else 0
+def _limit(where: str, value: Any, left: int) -> None:
+    """Refuses a value that is nested too deep, and half of a surrogate pair in its texts."""
+    if isinstance(value, str):
+        limit_text(where, value)
+    elif isinstance(value, (dict, list)):
+        if not left:
+            raise ValueError("a recorded value is nested deeper than 100")
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(key, str):
+                limit_text(f"{where}: a key", key)
+            _limit(f"{where}[{key!r}]", one, left - 1)
 
 
 def progress(text: str) -> None:
@@ -144,7 +151,7 @@ def usage(
         used[name] = tokens
     if not 0 <= cost < float("inf") or not 0 <= seconds < 1 << 32:
         raise ValueError(f"cost and seconds have to be numbers from 0 on, not {cost!r} and {seconds!r}")
-    names = {name: _string(name, value)[:256] for name, value in (("model", model), ("provider", provider)) if value is not None}
+    names = {name: legible(_string(name, value)[:256])[:256] for name, value in (("model", model), ("provider", provider)) if value is not None}
     used.update(cost=cost, ms=round(seconds * 1000), **names)
     _worker.loop.call_soon_threadsafe(_worker.usage, message().id, used)
 

@@ -264,7 +264,7 @@ class Worker:
 
     def progress(self, id: str, text: str) -> None:
         if id in self.running:
-            line = {"id": id, "progress": text[:_SENTENCE]}
+            line = {"id": id, "progress": legible(text[:_SENTENCE])[:_SENTENCE]}
             # A character has at most 6 bytes in JSON.
             while (over := len(as_line(line)) - self.longest) > 0 and line["progress"]:
                 line["progress"] = line["progress"][: -(over // 6 + 1)]
@@ -308,9 +308,13 @@ def _error(id: str, error: BaseException) -> dict[str, Any]:
             traceback.print_exception(error)
     # The pump passes on the fault of that call: its code, and whether a retry may help.
     of, label = isinstance(error, Fault) and error._call or (None, None)
-    return {"error": text[:_SENTENCE]} | ({"as": label} if of == id else {})
+    return {"error": legible(text[:_SENTENCE])[:_SENTENCE]} | ({"as": label} if of == id else {})
+
+
+def legible(text: str) -> str:
+    """A text for people, in which half of a surrogate pair is shown as it is written in Python."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def as_line(value: Any) -> bytes:
-    # A lone surrogate is no text: the pump would end the process.
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode(errors="replace")
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()

@@ -32,6 +32,8 @@ _NAME = re.compile(f"[{_FIRST}][-.0-9\u00b7\u0300-\u036f\u203f\u2040{_FIRST}]*")
 _NAMESPACE = re.compile("[^\u0000-\u0020{}<>\ud800-\udfff\ufffe\uffff]*")
 # A character that XML doesn't have.
 _NO_CHARACTER = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Half of a surrogate pair, which no text in UTF-8 has.
+_LONE = re.compile("[\ud800-\udfff]")
 _RESERVED = ("http://www.w3.org/XML/1998/namespace", "http://www.w3.org/2000/xmlns/")
 
 # The payloads of this program, by name.
@@ -103,13 +105,22 @@ def named(name: str, **options: Any) -> Any:
 def encode(value: Any) -> str:
     """Encodes a payload as XML; a text is XML already."""
     if isinstance(value, str):
-        return value
+        return limit_text("the XML", value)
     if not hasattr(type(value), "__payload__"):
         raise TypeError(f"{type(value).__name__} is no payload: return a dataclass that is one, or XML as a str")
     namespace, _, local = value.__payload__[1:].rpartition("}")
     declared = next(cls for cls in type(value).__mro__ if "__payload__" in vars(cls))
     _check_class(said(type(value)), declared, value)
     return _element(local, declared, value, f' xmlns="{escape(namespace, _QUOTED)}"' if namespace else "")
+
+
+def limit_text(where: str, text: str) -> str:
+    """Refuses half of a surrogate pair, with its place: it is no character, and no line to the pump can have it."""
+    if found := _LONE.search(text):
+        line, column = text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start())
+        code = f"U+{ord(found[0]):04X} is half of a surrogate pair, and no character"
+        raise ValueError(f"{where}: line {line}, column {column}: {code}: remove it, or replace it (encode(errors='replace'))")
+    return text
 
 
 def _element(name: str, cls: Any, value: Any, attributes: str = "") -> str:

@@ -647,6 +647,8 @@ const FAILS: &str = r#"
 import asyncio, functools, os, re, sys, time
 from systole_sdk import call, listener, progress, record, run
 
+HALF = "\n\ud83d"
+
 class Base(BaseException):
     pass
 
@@ -684,6 +686,16 @@ def fail(text):
         return record("infinite", lambda: [float("inf")])
     if text == "long":
         return record("long", lambda: "x" * 7_000_000)
+    if text == "half call":
+        return call("<ask xmlns='urn:t'>\n \udc00</ask>")
+    if text == "half value":
+        return record("half", lambda: {"list": ["whole", "a \ud83d"]})
+    if text == "half key":
+        return record("half", lambda: {"\ud83d": 1})
+    if text == "half name":
+        return record("\ud83d", list)
+    if text == "half raised":
+        raise ValueError("no \ud83d here")
     if text == "deep":
         return record("deep", lambda: functools.reduce(lambda value, _: [value], range(101), 1))
 "#;
@@ -699,7 +711,7 @@ async def do(xml):
     said = fail(text)
     if asyncio.iscoroutine(said):
         await said
-    return f"<say xmlns='urn:t'>{text}</say>" * (300_000 if text == "longer" else 1)
+    return f"<say xmlns='urn:t'>{text}{HALF if text == 'half' else ''}</say>" * (300_000 if text == "longer" else 1)
 
 run()
 "#;
@@ -713,7 +725,7 @@ def do(xml):
     if text == "task":
         asyncio.run(leave())
     fail(text)
-    return f"<say xmlns='urn:t'>{text}</say>" * (300_000 if text == "longer" else 1)
+    return f"<say xmlns='urn:t'>{text}{HALF if text == 'half' else ''}</say>" * (300_000 if text == "longer" else 1)
 
 run()
 "#;
@@ -738,6 +750,12 @@ fn what_a_python_function_raises_fails_its_message_alone() {
             ("payload", "int is no payload"),
             ("learn", ">left learn<"),
             ("infinite", "not JSON compliant"),
+            ("half", "the XML: line 2, column 1: U+D83D is half of a surrogate pair, and no character: remove it"),
+            ("half call", "the XML: line 2, column 2: U+DC00 is half"),
+            ("half value", "the value of half['list'][1]: line 1, column 3: U+D83D is half"),
+            ("half key", "the value of half: a key: line 1, column 1: U+D83D is half"),
+            ("half name", "the name: line 1, column 1: U+D83D is half"),
+            ("half raised", r">no \ud83d here<"),
             ("deep", "nested deeper than 100"),
             ("long", "bytes is too long: the pump takes at most 6604096 (limits: message_bytes)"),
             ("longer", "bytes is too long: the pump takes at most 6604096 (limits: message_bytes)"),

@@ -213,13 +213,19 @@ const cases = {
   long: () => record("long", () => "x".repeat(7_000_000)),
   longer: () => "x".repeat(7_000_000),
   deep: () => record("deep", () => nested(101)),
+  half: () => "\n\ud83d",
+  "half call": () => call("<ask xmlns='urn:t'>\n \udc00</ask>"),
+  "half value": () => record("half", () => ({ list: ["whole", "a \ud83d"] })),
+  "half key": () => record("half", () => ({ "\ud83d": 1 })),
+  "half name": () => record("\ud83d", () => 1),
+  "half thrown": () => fail("no \ud83d here"),
   sides: async () => {
     const values = await Promise.all([
       record("a", () => sleep(300).then(() => "slow")),
       record("b", () => "fast"),
       record("same", () => 1),
       record("same", () => 2),
-      record("\ud800", () => ({ "k\ud800": "\ud800", backslash: "\\ud800", not: NaN })),
+      record("e", () => ({ backslash: "\\ud800", pair: "\u{1f600}", not: NaN })),
     ]);
     const text = JSON.stringify(values);
     if (!existsSync("died")) {
@@ -232,6 +238,8 @@ const cases = {
 };
 
 listener("{urn:t}do", async (xml) => `<say xmlns='urn:t'>${await cases[xml.replace(/<.*?>/g, "")]()}</say>`);
+// As each module of a program may do that registers functions.
+run();
 run();
 "#;
 
@@ -253,6 +261,12 @@ fn what_a_function_throws_fails_its_message_alone() {
         ("to", "to has to be a string, not number"),
         ("progress", "progress has to be a string, not number"),
         ("deep", "nested deeper than 100"),
+        ("half", "the XML: line 2, column 1: U+D83D is half of a surrogate pair, and no character: remove it"),
+        ("half call", "the XML: line 2, column 2: U+DC00 is half"),
+        ("half value", "the value of half.list[1]: line 1, column 3: U+D83D is half"),
+        ("half key", "the value of half: a key: line 1, column 1: U+D83D is half"),
+        ("half name", "the name: line 1, column 1: U+D83D is half"),
+        ("half thrown", r">no \ud83d here<"),
         ("long", "bytes is too long: the pump takes at most 6604096 (limits: message_bytes)"),
         ("longer", "bytes is too long: the pump takes at most 6604096 (limits: message_bytes)"),
     ] {

@@ -95,7 +95,7 @@ async def do(xml):
         record("b", lambda: "fast"),
         record("same", lambda: 1),
         record("same", lambda: 2),
-        record("\ud800", lambda: (3.5, {"k\ud800": "\ud800", 2: (None,)})),
+        record("e", lambda: (3.5, {"k\\ud800": "\\ud800", 2: (None,)})),
     )
     if not os.path.exists("died"):
         with open("died", "w") as died:
