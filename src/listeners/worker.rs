@@ -286,7 +286,7 @@ impl WorkerListener {
         let rests = self.pool.borrow().rests_until(now).filter(|_| ending != Ending::Shortage);
         if let Some(until) = rests.filter(|_| rests != before) {
             let (rest, since) = (until.since(now), means.wall.now());
-            let why = last_line(&end.said).map_or_else(|| end.why.clone(), |last| format!("{}: {last}", end.why));
+            let why = cause(&end.said).map_or_else(|| end.why.clone(), |cause| format!("{}: {cause}", end.why));
             means.rests.begin(&self.name, Rest { since, until: since.after(rest), why: why.into() });
             tracing::error!(listener = %self.name, error = end.why, "the processes of a worker end one after the other: none is started for {rest:?}, and messages wait");
         }
@@ -336,17 +336,28 @@ async fn serve(id: ProcessId, mut started: process::Started, connection: Rc<Conn
     let ending = if end.is_success() { Ending::Exited } else { Ending::Failed };
     if !end.is_success() || in_flight > 0 || !connection.is_up() {
         let begun = if connection.is_up() { "a worker ended" } else { "a worker ended before its first line" };
-        tracing::warn!(listener = %listener.name, program = %listener.spec.command.program.display(), error = end.detail(), in_flight, stderr = last_line(&said), "{begun}");
+        tracing::warn!(listener = %listener.name, program = %listener.spec.command.program.display(), error = end.detail(), in_flight, stderr = cause(&said), "{begun}");
     }
     listener.ended(id, ending, ProcessEnd { why: end.to_string(), said }, &means);
     listener.drive();
 }
 
-/// The last line of a text: of a trace, it is the error.
-fn last_line(said: &str) -> Option<String> {
-    let last = said.lines().rfind(|line| !line.trim().is_empty())?;
-    Some(Escaped::line(last.trim()).to_string())
+/// The line of the error at the end of standard error: the last one that is no part of a trace.
+fn cause(said: &str) -> Option<String> {
+    // Lines of a trace are indented, and so are excerpts of the program.
+    let says = |line: &&str| {
+        let is_trailer = TRAILERS.iter().any(|trailer| line.starts_with(trailer));
+        line.starts_with(|first: char| !first.is_whitespace()) && line.contains(char::is_alphanumeric) && !is_trailer
+    };
+    // Go writes it in front of its trace, whose lines are not indented.
+    let of_go = said.lines().rfind(|line| line.starts_with("panic: ") || line.starts_with("fatal error: "));
+    let line =
+        of_go.or_else(|| said.lines().rfind(says)).or_else(|| said.lines().rfind(|line| !line.trim().is_empty()))?;
+    Some(Escaped::line(line.trim()).to_string())
 }
+
+/// Beginnings of lines that a runtime (Node, Bun, Rust) writes behind its error.
+const TRAILERS: [&str; 5] = ["Node.js v", "Bun v", "note: ", "stack backtrace:", "exit status "];
 
 impl RawListener for WorkerListener {
     fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
@@ -372,4 +383,39 @@ impl Drop for WorkerListener {
 /// Makes a failure of the listener, not of the message.
 fn failed(message: impl Into<Arc<str>>, retryable: bool) -> Failure {
     Failure::passing(Fault { retryable, ..Fault::new(FaultCode::ListenerFailed, message) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cause;
+
+    #[test]
+    fn the_line_of_an_error_is_found_in_what_each_runtime_writes() {
+        let node = "file:///srv/agent.mjs:12\n  throw new Error(\"no key\");\n        ^\n\nError: no key\n    at main (file:///srv/agent.mjs:12:9)";
+        let details = " {\n  code: 'E_KEY',\n  [cause]: Error: inner\n      at main (file:///srv/agent.mjs:3:1)\n}";
+        let python = "Traceback (most recent call last):\n  File \"agent.py\", line 1, in <module>\n    import no_such\nModuleNotFoundError: No module named 'no_such'\n";
+        let rust = "\nthread 'main' (7) panicked at src/main.rs:2:5:\nno key\n";
+        let go = "panic: no key\n\ngoroutine 1 [running]:\nmain.main()\n\t/srv/agent.go:4 +0x25\nexit status 2\n";
+        for (said, expected) in [
+            (format!("started\n{node}\n\nNode.js v20.20.2\n"), "Error: no key"),
+            (format!("{node}{details}\n\nNode.js v24.0.0\n"), "Error: no key"),
+            (format!("{node}\n\nBun v1.1.0 (Linux x64)\n"), "Error: no key"),
+            (python.to_owned(), "ModuleNotFoundError: No module named 'no_such'"),
+            (format!("{rust}note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n"), "no key"),
+            (format!("{rust}stack backtrace:\n   0: main\n             at ./src/main.rs:2:5\n"), "no key"),
+            (go.to_owned(), "panic: no key"),
+            (
+                "Exception in thread \"main\" java.lang.Error: a\n\tat Main.main(Main.java:3)\nCaused by: java.lang.Error: b\n\t... 1 more\n".to_owned(),
+                "Caused by: java.lang.Error: b",
+            ),
+            ("agent.rb:1:in 'main': no key (RuntimeError)\n\tfrom agent.rb:3\n".to_owned(), "agent.rb:1:in 'main': no key (RuntimeError)"),
+            ("sh: 1: agent: not found\n".to_owned(), "sh: 1: agent: not found"),
+            // Where there is nothing else, the last line is shown.
+            ("  only this\n\n".to_owned(), "only this"),
+            ("Node.js v20.20.2\n".to_owned(), "Node.js v20.20.2"),
+        ] {
+            assert_eq!(cause(&said).as_deref(), Some(expected), "{said}");
+        }
+        assert_eq!(cause(" \n\n"), None);
+    }
 }
