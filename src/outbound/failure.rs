@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use rustls::CertificateError;
+
 use super::cause::Cause;
 use crate::terminal::readable;
 
@@ -122,10 +124,15 @@ impl AttemptFailure {
         Self { kind, message }
     }
 
-    /// Makes a failure of an error: the message is that of the innermost source that has one.
+    /// Makes a failure of an error: the message is that of the innermost source that has one, with the remedy if it is one of
+    /// TLS.
     pub(crate) fn of(kind: FailureKind, error: &(dyn Error + 'static)) -> Self {
         let messages = chain(error).map(ToString::to_string);
-        Self::new(kind, messages.filter(|message| !message.trim().is_empty()).last().unwrap_or_default())
+        let message = messages.filter(|message| !message.trim().is_empty()).last().unwrap_or_default();
+        match chain(error).find_map(tls_remedy) {
+            Some(remedy) => Self::new(kind, format!("{message}: {remedy}")),
+            None => Self::new(kind, message),
+        }
     }
 
     /// The cause with which the failure ends a delivery; none if the delivery is retried.
@@ -138,6 +145,33 @@ impl fmt::Display for AttemptFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
+}
+
+/// The remedy of an error of TLS.
+fn tls_remedy(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    // An error of the system holds one of TLS; it is no source of it.
+    if let Some(held) = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+        return tls_remedy(held);
+    }
+    let error = error.downcast_ref::<rustls::Error>()?;
+    Some(match error {
+        rustls::Error::InvalidCertificate(invalid) => match invalid {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "renew the certificate of the peer, or set the clock of this machine if that is wrong"
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "set the clock of this machine, or wait for the time of the certificate"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "write a name of the certificate in the URL, or give the peer a certificate for this name"
+            }
+            _ => {
+                "trust the root of the peer's certificate: add it to the certificates of the system, or name its file in SSL_CERT_FILE"
+            }
+        },
+        rustls::Error::InvalidMessage(_) => "the peer speaks no TLS at this port: write http:// or another port",
+        _ => return None,
+    })
 }
 
 /// An error and its sources, outermost first.
@@ -153,6 +187,26 @@ pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_of_tls_names_its_remedy() {
+        use rustls::Error as Tls;
+        for (error, remedy) in [
+            (Tls::InvalidCertificate(CertificateError::Expired), "renew the certificate"),
+            (Tls::InvalidCertificate(CertificateError::NotValidYet), "set the clock"),
+            (Tls::InvalidCertificate(CertificateError::NotValidForName), "a name of the certificate in the URL"),
+            (Tls::InvalidCertificate(CertificateError::UnknownIssuer), "trust the root"),
+            (Tls::InvalidMessage(rustls::InvalidMessage::InvalidContentType), "the peer speaks no TLS"),
+        ] {
+            let said = format!("{error}: ");
+            for held in [std::io::Error::other(error.clone()), std::io::Error::other(std::io::Error::other(error))] {
+                let message = AttemptFailure::of(FailureKind::Connect, &held).message;
+                assert!(message.starts_with(&said) && message.contains(remedy), "{message}");
+            }
+        }
+        let other = std::io::Error::other(Tls::HandshakeNotComplete);
+        assert_eq!(AttemptFailure::of(FailureKind::Connect, &other).message, Tls::HandshakeNotComplete.to_string());
+    }
 
     #[test]
     fn an_empty_message_becomes_the_kind_and_a_likely_reason() {

@@ -218,8 +218,9 @@ impl<'a> InFlight<'a> {
     async fn settle(self, outcome: DeliveryOutcome) -> Result<(), Stopped> {
         let id = self.delivery.id;
         if let Err(undelivered) = &outcome {
-            tracing::warn!(delivery = %id, target = %undelivered.target, cause = %undelivered.cause,
-                attempts = undelivered.attempts, message = undelivered.message, "a delivery was given up");
+            // A field of the name `message` would replace the text.
+            let Undelivered { target, url, cause, message: error, attempts, .. } = undelivered;
+            tracing::warn!(delivery = %id, %target, url, %cause, attempts, error, "a delivery was given up");
         }
         Ok(self.shared.store.settle(id, outcome).await?)
     }
