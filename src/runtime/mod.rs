@@ -45,7 +45,7 @@ pub use handler::result::{AtomicResponse, HandlerResult};
 pub(crate) use handler::thread::Noted;
 pub use handler::thread::{IntoRequest, Thread};
 pub use organism::builder::OrganismBuilder;
-pub use organism::drain::Drained;
+pub use organism::drain::{Drained, Reader};
 pub(crate) use organism::part::Part;
 #[cfg(feature = "gateway")]
 pub(crate) use organism::part::{ActedElsewhere, Elsewhere, MailboxAct};

@@ -19,7 +19,7 @@ use clap::Args;
 use systole::config::{Config, ConfiguredOrganism};
 use systole::listeners::human::Console;
 use systole::process::{conceal, hurry_ends, kill_all};
-use systole::runtime::{Client, Events, SendError, Unread};
+use systole::runtime::{Client, Events, Reader, SendError, Unread};
 use systole_core::vocab::{Name, ThreadId};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 
@@ -163,8 +163,8 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
             let (screen, console) = (stage.screen.clone(), stage.console.clone());
             let client = running.organism.client(CLIENT).ok();
             let answers = Answers { client, screen: screen.clone(), faulted: faulted.clone() };
-            let open = VecDeque::new();
-            let mut session = Session { running, durable, drain, answers, screen, console, signals, open };
+            let (open, reader) = (VecDeque::new(), Some(running.organism.reader()));
+            let mut session = Session { running, durable, drain, answers, reader, screen, console, signals, open };
             let ended = session.conduct(events, &mut stage.input, &mut watch, args.until_idle).await;
             signals = session.signals;
             // The resources of the organism are free now: its journal, its address.
@@ -238,6 +238,8 @@ struct Session {
     /// The time for work in flight when it ends, if its file says so.
     drain: Option<Duration>,
     answers: Answers,
+    /// While it is there, the end of the organism waits for answers that are printed.
+    reader: Option<Reader>,
     screen: Arc<Screen>,
     console: Console,
     signals: Signals,
@@ -309,6 +311,7 @@ impl Session {
                 } else {
                     ExitCode::SUCCESS
                 };
+                drop(self.reader.take());
                 self.running.organism.drain(Duration::ZERO).await;
                 Ok(Ended::Done(code))
             }
@@ -335,6 +338,7 @@ impl Session {
                 self.drain(Duration::ZERO).await.map(|drained| Ended::Done(drained.code()))
             }
             Err(failure) => {
+                drop(self.reader.take());
                 self.running.organism.drain(Duration::ZERO).await;
                 Err(failure)
             }
@@ -397,7 +401,7 @@ impl Session {
                 () = self.signals.stop() => return Ok(End::Signal),
                 (file, config) = watch::next(watch, &self.screen) => return Ok(End::Changed(file, Box::new(config))),
                 _ = self.running.organism.broken() => return Ok(End::Broken),
-                _ = self.running.organism.drained() => return Ok(End::Drained),
+                () = last_answers(&self.reader) => return Ok(End::Drained),
             }
         }
     }
@@ -433,30 +437,51 @@ impl Session {
         if self.durable {
             note_questions(&self.console.people().open_questions(), &self.screen, true);
         }
+        // The organism keeps its shards until this is dropped: what is read behind their end comes again with the next start.
+        let reader = self.reader.take();
         let mut drained = std::pin::pin!(organism.drain(patience));
         let mut reading = true;
-        let drained = loop {
+        loop {
             tokio::select! {
-                drained = &mut drained => break drained,
+                _ = &mut drained => break,
+                () = last_answers(&reader) => break,
                 error = self.screen.failed() => return Err(error.into()),
                 unread = self.answers.next(), if reading => match unread {
                     Some(unread) => self.answers.print(unread),
                     None => reading = false,
                 },
                 () = self.signals.stop() => {
-                    // A process dies once its message is over: as a failure of the message its death would be an answer.
-                    hurry_ends();
-                    let _ = timeout(GRACE, self.running.organism.drain(Duration::ZERO)).await;
-                    // Processes of a stuck shard.
-                    kill_all();
-                    return Ok(Drained::Interrupted);
+                    drop(reader);
+                    return Ok(self.interrupt().await);
                 }
             }
+        }
+        let mut unread = 0;
+        if self.durable {
+            unread = self.print_while_read(deadline).await?;
+        }
+        drop(reader);
+        let drained = tokio::select! {
+            drained = organism.drained() => drained,
+            () = self.signals.stop() => return Ok(self.interrupt().await),
         };
-        let unread = self.print_while_read(deadline).await?;
+        // Without a journal, cancelled work has its faults by now.
+        if !self.durable {
+            unread = self.print_while_read(deadline.max(Instant::now() + GRACE)).await?;
+        }
         let cut = self.console.people().cut_questions();
         note_questions(&cut, &self.screen, false);
         Ok(if drained.idle && unread == 0 && cut.is_empty() { Drained::Whole } else { Drained::Cut })
+    }
+
+    /// Ends the organism at once.
+    async fn interrupt(&self) -> Drained {
+        // A process dies once its message is over: as a failure of the message its death would be an answer.
+        hurry_ends();
+        let _ = timeout(GRACE, self.running.organism.drain(Duration::ZERO)).await;
+        // Processes of a stuck shard.
+        kill_all();
+        Drained::Interrupted
     }
 
     /// Prints the answers that are left, for as long as standard output takes some within [`GRACE`], up to the deadline;
@@ -534,6 +559,14 @@ impl Session {
     fn refuse(&mut self, why: &str) {
         self.answers.faulted.store(true, Ordering::Relaxed);
         self.screen.note(why);
+    }
+}
+
+/// Waits until a drain has let the work end; for ever without a reader.
+async fn last_answers(reader: &Option<Reader>) {
+    match reader {
+        Some(reader) => reader.last_answers().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -26,6 +26,28 @@ pub struct Drained {
     pub counts: Counts,
 }
 
+/// A reader of answers that takes its time, such as one that prints them. A drain waits for all readers before it ends the shards.
+#[derive(Debug)]
+pub struct Reader(watch::Receiver<bool>);
+
+impl Reader {
+    pub(super) fn new(readers: &watch::Sender<bool>) -> Self {
+        Self(readers.subscribe())
+    }
+
+    /// Waits until a drain has let the work end, or its deadline has passed: what the reader still reads should be there by now.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn last_answers(&self) {
+        let mut readers = self.0.clone();
+        if readers.wait_for(|at_end| *at_end).await.is_err() {
+            // The organism is gone, and no drain comes.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 /// Drains an organism whose entrances are closed: lets the work end, cancels the rest after the deadline, and only then
 /// ends the shards.
 ///
@@ -34,6 +56,7 @@ pub(crate) async fn drain(
     shared: &Shared,
     steady: &Clock,
     mut deadline: watch::Receiver<Time>,
+    readers: &watch::Sender<bool>,
     mut ended: mpsc::Receiver<()>,
 ) -> Drained {
     tell_all(shared, || Command::Core(Input::Drain));
@@ -46,7 +69,9 @@ pub(crate) async fn drain(
             Ok(()) = deadline.changed() => {}
         }
     };
-    // Nothing is written after the stop.
+    // Nothing is written after the stop: an answer that is read later would come again with the next start.
+    readers.send_replace(true);
+    readers.closed().await;
     shared.given.read_all();
     tell_all(shared, || Command::Core(Input::Stop));
     // Dropped handlers report their end; a blocked thread can't.

@@ -45,7 +45,7 @@ use crate::runtime::start::StartError;
 use crate::runtime::write::appender::{Ending, JournalAppender};
 use crate::runtime::write::handle::{JournalHandle, JournalKeeper};
 use builder::{LogLevels, Opened, OrganismBuilder, OrganismSpec};
-use drain::{Drained, drain};
+use drain::{Drained, Reader, drain};
 use handover::Handover;
 #[cfg(feature = "gateway")]
 use part::Elsewhere;
@@ -90,6 +90,8 @@ pub struct Organism {
     durable: bool,
     drained: watch::Sender<Option<Drained>>,
     deadline: watch::Sender<Time>,
+    /// True once a drain awaits the readers.
+    readers: watch::Sender<bool>,
 }
 
 /// The organism has no client of that name.
@@ -269,6 +271,7 @@ impl Organism {
             durable,
             drained: watch::Sender::new(None),
             deadline: watch::Sender::new(Time::MAX),
+            readers: watch::Sender::new(false),
         };
         Ok((organism, specs, alive))
     }
@@ -384,8 +387,8 @@ impl Organism {
     }
 
     /// Ends the organism in order: closes the entrances, cancels pending continues and boot handlers, waits until no
-    /// work is left or the deadline has passed, then gives each open conversation a `cancelled` fault, and ends the
-    /// threads.
+    /// work is left or the deadline has passed, then waits for its [readers](Self::reader), gives each open conversation a
+    /// `cancelled` fault, and ends the threads.
     ///
     /// It waits for no person: a journal keeps a question of a listener that [outlives](systole_core::core::Contract::outlives)
     /// the process, and without a journal a question to a person fails.
@@ -397,6 +400,12 @@ impl Organism {
     pub async fn drain(&self, deadline: Duration) -> Drained {
         self.drain_by(deadline);
         self.drained().await
+    }
+
+    /// Makes a reader of answers, for which a [`drain`](Self::drain) waits as long as the value lives: a message that is
+    /// [received unread](Client::receive_unread) and read behind the end of the organism would come again with the next start.
+    pub fn reader(&self) -> Reader {
+        Reader::new(&self.readers)
     }
 
     /// Waits for the end of a drain, whoever began it.
@@ -424,10 +433,10 @@ impl Organism {
 
     fn begin_drain(&self, ended: mpsc::Receiver<()>) {
         let (shared, deadline, result) = (self.shared.clone(), self.deadline.subscribe(), self.drained.clone());
-        let steady = shared.clock.steady();
+        let (steady, readers) = (shared.clock.steady(), self.readers.clone());
         if shared.clock.is_simulated() {
             tokio::task::spawn_local(async move {
-                result.send_replace(Some(drain(&shared, &steady, deadline, ended).await))
+                result.send_replace(Some(drain(&shared, &steady, deadline, &readers, ended).await))
             });
             return;
         }
@@ -436,7 +445,7 @@ impl Organism {
             let result = result.clone();
             move || {
                 let timers = tokio::runtime::Builder::new_current_thread().enable_time().build();
-                let drained = timers.map(|timers| timers.block_on(drain(&shared, &steady, deadline, ended)));
+                let drained = timers.map(|timers| timers.block_on(drain(&shared, &steady, deadline, &readers, ended)));
                 // Processes of its listeners that are about to end.
                 ending::wait();
                 result.send_replace(Some(drained.unwrap_or_default()));

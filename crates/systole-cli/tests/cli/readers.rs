@@ -145,6 +145,69 @@ fn a_signal_ends_a_program_whose_answers_nobody_reads_and_it_says_how_many() {
     drop(out);
 }
 
+/// The numbers of the messages among answers.
+fn numbers(answers: &str) -> std::collections::BTreeSet<u32> {
+    let texts = answers.split("<say xmlns=\"urn:t\">").skip(1);
+    let found: Vec<u32> = texts.map(|text| text.split(' ').next().unwrap().parse().unwrap()).collect();
+    let all: std::collections::BTreeSet<u32> = found.iter().copied().collect();
+    assert_eq!(found.len(), all.len(), "each answer comes once");
+    all
+}
+
+#[test]
+fn answers_that_are_read_while_a_durable_organism_ends_do_not_come_again() {
+    let folder = Scratch::new("read-at-end");
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run/thing.xsd");
+    let organism = format!(
+        "organism: {{ name: end }}\ndurability: process\nclients: [{{ name: cli, calls: ['{{urn:t}}say'] }}]\n\
+         listeners: [{{ name: parrot, echo: true, schemas: [{schema}], accepts: ['{{urn:t}}say'] }}]\n"
+    );
+    std::fs::write(folder.join("organism.yaml"), organism).unwrap();
+    std::fs::write(folder.join("messages.xml"), messages(MESSAGES, 300)).unwrap();
+    let run = |extra: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(["run", "organism.yaml", "messages.xml"]).args(extra).current_dir(&folder).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    // By a signal, and by an operator.
+    let mut all = std::collections::BTreeSet::new();
+    for by_operator in [false, true] {
+        let mut child = run(&[]);
+        let err = Lines::of(child.stderr.take().unwrap());
+        let mut operator = None;
+        err.until("an answer", |line| line.contains(" left {urn:t}say"));
+        match by_operator {
+            false => {
+                stop(&child, Signal::TERM);
+                err.until("the beginning of the end", |line| line.contains("stopping: "));
+            }
+            true => {
+                let mut drain = Command::new(env!("CARGO_BIN_EXE_systole"));
+                drain.arg("drain").current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null());
+                operator = Some(drain.spawn().unwrap());
+                err.until("the act", |line| line.contains("an operator acted"));
+            }
+        }
+        // Nobody has read a byte so far: the program has more than the pipe holds.
+        let mut out = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        assert_eq!(ends(child).code(), Some(0));
+        if let Some(operator) = operator {
+            assert_eq!(ends(operator).code(), Some(0));
+        }
+        let read = numbers(&out);
+        assert!(read.is_disjoint(&all) && !read.is_empty(), "{:?}", read.intersection(&all));
+        all.extend(read);
+    }
+    let mut child = run(&["--until-idle", "-q"]);
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert_eq!(ends(child).code(), Some(0));
+    let rest = numbers(&out);
+    assert!(rest.is_disjoint(&all), "{:?}", rest.intersection(&all));
+    assert_eq!(rest.len() + all.len(), MESSAGES);
+}
+
 #[test]
 fn a_signal_ends_a_program_that_nobody_reads_at_all() {
     let mut child =
