@@ -23,7 +23,7 @@ mod records;
 mod seat;
 mod trial;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
@@ -101,6 +101,8 @@ pub struct WorkerListener {
     running: RefCell<BTreeMap<ProcessId, Running>>,
     /// The end of the last process that did not come up.
     setback: RefCell<Option<Rc<ProcessEnd>>>,
+    /// The time of the last warning of messages that got no process.
+    warned: Cell<Option<Time>>,
     means: OnceCell<Means>,
     alarm: RefCell<Option<Alarm>>,
 }
@@ -138,6 +140,7 @@ impl WorkerListener {
             seats: RefCell::default(),
             running: RefCell::default(),
             setback: RefCell::default(),
+            warned: Cell::default(),
             means: OnceCell::new(),
             alarm: RefCell::default(),
         }
@@ -305,6 +308,14 @@ impl WorkerListener {
         self.pool.borrow().fails_since()
     }
 
+    /// Warns that a message fails, for which no process came up within that time, at most once in [`WARNED`].
+    fn warn_unstarted(&self, within: Duration, why: &str, now: Time) {
+        if self.warned.get().is_none_or(|last| now.since(last) >= WARNED) {
+            self.warned.set(Some(now));
+            tracing::warn!(listener = %self.name, error = why, "messages fail, since no process of a worker came up within {within:?}: where that takes long, write `start: eager`, or a longer `timeout`");
+        }
+    }
+
     /// The end of the last process that did not come up.
     fn setback(&self) -> Rc<ProcessEnd> {
         let known = self.setback.borrow().clone();
@@ -341,6 +352,9 @@ async fn serve(id: ProcessId, mut started: process::Started, connection: Rc<Conn
     listener.ended(id, ending, ProcessEnd { why: end.to_string(), said }, &means);
     listener.drive();
 }
+
+/// Interval of warnings of messages that got no process.
+const WARNED: Duration = Duration::from_secs(60);
 
 /// The line of the error at the end of standard error: the last one that is no part of a trace.
 fn cause(said: &str) -> Option<String> {

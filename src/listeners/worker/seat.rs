@@ -71,6 +71,10 @@ impl Seat {
         context.thread().stall(false);
         found.map_err(|(within, said)| {
             context.thread().said(said.said.as_str());
+            // The log has the ends of processes already.
+            if self.given.connection.borrow().is_some() {
+                self.listener.warn_unstarted(within, &said.why, clock.now());
+            }
             failed(format!("no process of the listener came up within {within:?}: {}", said.why), true)
         })
     }

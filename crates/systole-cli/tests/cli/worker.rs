@@ -355,6 +355,9 @@ fn a_message_waits_no_longer_than_its_timeout_for_a_process_that_never_comes_up(
         has(&running.receive(), &["<code>listener-failed</code>", "<retryable>true</retryable>", why]);
     }
     assert_eq!(folder.started(), 1, "the process itself has more time");
+    folder.logs(&[
+        "no process of a worker came up within 10s: where that takes long, write `start: eager`, or a longer `timeout`",
+    ]);
 }
 
 #[test]
