@@ -18,6 +18,14 @@ pub fn raise() {
     }
 }
 
+/// Descriptors that an organism of a few shards with a gateway and a journal needs to start.
+const NEEDED: u64 = 64;
+
+/// Returns the limit of open descriptors, if that is too low for an organism.
+pub fn too_few() -> Option<u64> {
+    getrlimit(Resource::Nofile).current.filter(|most| *most < NEEDED)
+}
+
 /// Returns the number of connections that may be open at once, up to `wanted`.
 #[cfg(feature = "gateway")]
 pub(crate) fn for_connections(wanted: usize) -> usize {

@@ -8,6 +8,7 @@ use super::{print, report};
 use systole::config::ConfigFinding;
 use systole::journal::JournalError;
 use systole::operations::LookError;
+use systole::process::descriptors;
 use systole::runtime::Breakdown;
 use systole_core::journal::JournalErrorKind;
 
@@ -80,6 +81,12 @@ impl Failure {
             Self::Config(findings) => report::print(findings),
             Self::Read { .. } | Self::Write(_) | Self::System(_) | Self::Broken(_) | Self::Refused { .. } => {
                 print::note(&self);
+                // Not every error names it, such as that of a journal which can't be opened.
+                if let Some(most) = descriptors::too_few() {
+                    print::note(format!(
+                        "this process may open {most} files at once (ulimit -n), and an organism needs more: raise the limit to 256 or more"
+                    ));
+                }
             }
         }
         match self {
