@@ -20,6 +20,8 @@ pub(super) struct Meta {
     pub(super) batches: u64,
     /// The sum of the sums of all open rows.
     pub(super) total: i64,
+    /// The last date of the clock by which ages were judged; 0 before the first one.
+    pub(super) trusted: i64,
 }
 
 impl Meta {
@@ -35,14 +37,15 @@ impl Meta {
 }
 
 impl Record for Meta {
-    statements!("meta", "id = ?1", "NULL", "id, key, epoch, running, total", "?, ?, ?, ?, ?");
+    statements!("meta", "id = ?1", "NULL", "id, key, epoch, running, total, trusted", "?, ?, ?, ?, ?, ?");
 
     fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
         cell(number(1))?;
         cell(blob(&self.key))?;
         cell(number(self.epoch.into()))?;
         cell(number(u64::from(self.running) | (self.batches << 1)))?;
-        cell(self.total.into())
+        cell(self.total.into())?;
+        cell(self.trusted.into())
     }
 
     fn read(cells: &mut Cells<'_>) -> Option<Self> {
@@ -54,6 +57,7 @@ impl Record for Meta {
             running: running & 1 == 1,
             batches: running >> 1,
             total: cells.value()?.as_i64().ok()?,
+            trusted: cells.value()?.as_i64().ok()?,
         })
     }
 }

@@ -15,7 +15,7 @@ use crate::sqlite::{FileProblem, Format, Opened, Opening, place, writable};
 
 /// The format of a journal's file: the application id `SyJ1`, and the tables.
 pub(super) const FORMAT: Format =
-    Format { name: "journal", id: 0x5379_4a31, version: 15, schema: include_str!("schema.sql") };
+    Format { name: "journal", id: 0x5379_4a31, version: 16, schema: include_str!("schema.sql") };
 
 /// Checks that a journal could be at a path, and be written; nothing is opened or created.
 ///
@@ -34,7 +34,7 @@ pub(super) struct Read {
 /// Opens a journal for writing.
 pub(super) fn open(file: &Path, options: &JournalOptions) -> Result<Opened<Read>, FileProblem> {
     let fill = |db: &Connection| {
-        let meta = Meta { key: options.key, epoch: 0, running: false, batches: 0, total: 0 };
+        let meta = Meta { key: options.key, epoch: 0, running: false, batches: 0, total: 0, trusted: 0 };
         write(&mut db.prepare(Meta::INSERT)?, &meta, 0, &mut Sums::default())?;
         Ok(())
     };

@@ -74,7 +74,7 @@ struct Early {
 /// at once.
 #[derive(Debug)]
 struct Trust {
-    /// The last date that counted, by the last step at first.
+    /// The last date that counted, also in an earlier start; by the last step if none did.
     date: i64,
     /// True if a clock has told that date since the journal was opened.
     is_seen: bool,
@@ -99,22 +99,29 @@ impl Trust {
             *self = Self { date, is_seen: true, ahead: None };
         } else if self.ahead.is_none_or(|ahead| date < ahead) {
             tracing::warn!(at = %Time::from_nanos(date.cast_unsigned()), last = %Time::from_nanos(self.date.cast_unsigned()),
-                "the date is days after the last step of the journal: nothing is deleted for its age within an hour");
+                "the date is days after the last one in the journal: nothing is deleted for its age within an hour");
             self.ahead = Some(date);
         }
     }
 }
 
 impl Retain {
-    /// Starts at the time of the last step.
-    pub(super) fn new(retention: Retention, now: i64) -> Self {
-        let trust = Trust { date: now, is_seen: false, ahead: None };
+    /// Starts at the time of the last step, with the last date that counted, 0 if none did. Steps of a start with a wrong clock
+    /// have its times, so they can't tell the date to the next start.
+    pub(super) fn new(retention: Retention, now: i64, trusted: i64) -> Self {
+        let date = if trusted == 0 { now } else { trusted };
+        let trust = Trust { date, is_seen: false, ahead: None };
         Self { retention, steps: 0, now, promised_before: i64::MIN, early: Early::default(), trust }
     }
 
     /// Interval of sweeps while no step comes: a tenth of the age, between 1 s and a minute.
     pub(super) fn interval(&self) -> Duration {
         (self.retention.age / 10).clamp(Duration::from_secs(1), Duration::from_secs(60))
+    }
+
+    /// The last date that counted.
+    pub(super) fn trusted(&self) -> i64 {
+        self.trust.date
     }
 
     /// Time of the last step.

@@ -10,7 +10,7 @@
 -- rows, except for those of `organism`, `principal` and `horizon`.
 CREATE TABLE meta (
     id INTEGER PRIMARY KEY CHECK (id = 1), key BLOB NOT NULL, epoch INTEGER NOT NULL, running INTEGER NOT NULL,
-    total INTEGER NOT NULL, sum INTEGER NOT NULL, at INTEGER NOT NULL
+    total INTEGER NOT NULL, trusted INTEGER NOT NULL, sum INTEGER NOT NULL, at INTEGER NOT NULL
 ) STRICT;
 
 -- The organism that the journal belongs to, written by its first start.

@@ -62,7 +62,7 @@ impl SqliteJournal {
             heads: Heads::begin(meta.record.epoch),
             durability: options.durability,
             known: Known::default(),
-            retain: Retain::new(options.retention, meta.at),
+            retain: Retain::new(options.retention, meta.at, meta.record.trusted),
             meta: meta.record,
             room: Room::new(options.retention.bytes),
             batches,
@@ -147,7 +147,7 @@ impl SqliteJournal {
     ) -> Result<(), FileProblem> {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let meta = work(self)?;
-        let meta = Meta { batches: self.batches.rows(), ..meta };
+        let meta = Meta { batches: self.batches.rows(), trusted: self.retain.trusted(), ..meta };
         write(&mut *self.db.prepare_cached(Meta::REPLACE)?, &meta, self.retain.now(), &mut self.sums)?;
         self.db.judge_place()?;
         self.db.commit()?;
