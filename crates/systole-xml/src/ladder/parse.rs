@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::repair::{Shape, Vocabulary, encloses_calls, is_thought, marks_thoughts, repair_by};
+use super::repair::{Shape, Vocabulary, is_thought, is_wrapper, marks_thoughts, repair_by};
 use super::strict::{canonicalize, canonicalize_fragment};
 use super::{Canonical, Raw, Repair, RepairError, Repaired, StrictError};
 use crate::vocab::{Position, QName, XmlLimits};
@@ -88,7 +88,7 @@ fn fragment(raw: &Raw, limits: &XmlLimits, emitter: &impl Emitter) -> Result<(Ve
         }
         let known = emitter.vocabulary_of(element.root());
         let local = element.root().local();
-        is_thought(local) || encloses_calls(local) || known.is_some_and(|known| quotes_markup(element, known))
+        is_thought(local) || is_wrapper(local) || known.is_some_and(|known| quotes_markup(element, known))
     };
     let is_done =
         |elements: &Vec<Canonical>| !(has_comments && elements.len() != 1 || elements.iter().any(needs_repair));

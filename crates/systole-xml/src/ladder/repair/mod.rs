@@ -145,7 +145,7 @@ pub use error::RepairError;
 pub use frame::Author;
 pub use kind::RepairKind;
 pub(super) use spoken::marks_thoughts;
-pub(super) use thought::{encloses_calls, is_thought};
+pub(super) use thought::{is_thought, is_wrapper};
 pub use vocabulary::Vocabulary;
 
 use super::Raw;

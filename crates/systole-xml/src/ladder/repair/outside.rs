@@ -59,6 +59,8 @@ pub(super) struct Outside<'t> {
     pub(super) interrupted: bool,
     /// Start of the first top-level element.
     pub(super) first: usize,
+    /// Start of the end tag of the element in which the model encloses its answer.
+    pub(super) answer_end: Option<usize>,
 }
 
 /// The current top-level element.
@@ -119,6 +121,7 @@ impl<'t> Outside<'t> {
             no_span: [0; 2],
             restarts: 0,
             in_string: false,
+            answer_end: None,
             open_thought: None,
             open_words: None,
             endless: false,
@@ -253,7 +256,9 @@ impl<'t> Scanner<'t> {
                 self.outside.gap = end;
             }
             Markup::EndTag { name, end, .. } if self.is_undeclared_thought(name) => self.drop_thought_before(end),
-            Markup::EndTag { name, end, .. } if self.is_undeclared_call(name) => {
+            Markup::EndTag { name, end, .. }
+                if self.outside.answer_end == Some(at) || self.is_undeclared_call(name) =>
+            {
                 self.silence(at, end);
                 self.skip(end);
             }
@@ -274,7 +279,7 @@ impl<'t> Scanner<'t> {
             Markup::Cut => return Err(self.cut(at)),
             Markup::Text => match self.tags.read(at) {
                 Reading::Tag(tag) if self.is_undeclared_thought(tag.name) => self.thought(&tag),
-                Reading::Tag(tag) if self.is_undeclared_call(tag.name) => {
+                Reading::Tag(tag) if self.is_wrapper(&tag) => {
                     self.silence(at, tag.end);
                     self.skip(tag.end);
                 }

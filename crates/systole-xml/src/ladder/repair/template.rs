@@ -458,6 +458,14 @@ pub(super) fn names_calls(name: &str) -> bool {
     parts(name).all(|part| is(CALLS, part) || is(TOOLS, part)) && parts(name).any(|part| is(CALLS, part))
 }
 
+/// Tests the name of an element for one in which models enclose their whole answer: `response`, `final_answer`. Those with
+/// further parts may hold the words of others: `tool_response`.
+pub(super) fn names_answers(name: &str) -> bool {
+    const ANSWERS: &[&str] = &["answer", "output", "reply", "response"];
+    let is = |list: &[&str], part: &str| list.iter().any(|word| word.eq_ignore_ascii_case(part));
+    parts(name).all(|part| is(ANSWERS, part) || is(&["final"], part)) && parts(name).any(|part| is(ANSWERS, part))
+}
+
 /// Returns whether a part of a word begins with `think` or `thought`, in any case of letters.
 fn is_thinking(part: &str) -> bool {
     ["think", "thought"].iter().any(|stem| part.get(..stem.len()).is_some_and(|head| head.eq_ignore_ascii_case(stem)))

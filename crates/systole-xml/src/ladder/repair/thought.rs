@@ -12,7 +12,7 @@ use super::scan::Scanner;
 use super::sentence::has_word;
 use super::spoken;
 use super::tag::StartTag;
-use super::template::{self, Kind, Marker, Speaker, Voice, names_calls, names_thoughts};
+use super::template::{self, Kind, Marker, Speaker, Voice, names_answers, names_calls, names_thoughts};
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
@@ -22,9 +22,9 @@ pub(in crate::ladder) fn is_thought(local: &str) -> bool {
     names_thoughts(local)
 }
 
-/// Tests a local name for one in which models enclose their calls: `<tool_call>`.
-pub(in crate::ladder) fn encloses_calls(local: &str) -> bool {
-    names_calls(local)
+/// Tests a local name for one in which models enclose their calls or their answer: `<tool_call>`, `<response>`.
+pub(in crate::ladder) fn is_wrapper(local: &str) -> bool {
+    names_calls(local) || names_answers(local)
 }
 
 /// Tokens of language models that look like start tags.
@@ -54,7 +54,19 @@ impl<'t> Scanner<'t> {
     /// Tests the name of a tag for one in which models enclose calls, in the output of an emitter whose contract declares no such
     /// element: the tag says no more than white space.
     pub(super) fn is_undeclared_call(&self, name: &str) -> bool {
-        self.shape == Shape::Fragment && encloses_calls(split_prefix(name).1) && self.is_unknown(name)
+        self.shape == Shape::Fragment && names_calls(split_prefix(name).1) && self.is_unknown(name)
+    }
+
+    /// Returns whether a tag encloses calls, or an answer with an element of the contract in it (`<response><say>…`). An answer has
+    /// an end, and stands before all elements: of two, one may be a draft. Notes its end.
+    pub(super) fn is_wrapper(&mut self, tag: &StartTag<'t>) -> bool {
+        let is_first = self.shape == Shape::Fragment && self.roots == 0 && self.outside.answer_end.is_none();
+        if !(is_first && names_answers(split_prefix(tag.name).1) && self.is_unknown(tag.name)) {
+            return self.is_undeclared_call(tag.name);
+        }
+        let end = self.pairs.end_of(tag.start);
+        self.outside.answer_end = end.filter(|&end| self.draft_in(tag.end, end).is_some());
+        self.outside.answer_end.is_some()
     }
 
     /// Drops all before the end of thoughts that began in the prompt of the model.
