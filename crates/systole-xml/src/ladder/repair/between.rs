@@ -390,12 +390,16 @@ impl Between<'_> {
         let behind = &self.gap[..self.gap.len() - other.len()];
         let said = |label: &str| words(label).map(|(.., word)| word).collect::<Vec<String>>();
         let (first, second) = (said(one), said(other));
-        let is_judged = |word: &String| matches!(joint(word), Joint::Denies | Joint::Names);
+        let own: Vec<String> = words(self.own).map(|(.., word)| word).collect();
+        // What the element says as well names it, but an answer is one of several.
+        let is_judged = |word: &String| match joint(word) {
+            Joint::Names => is_answer(word) || !own.contains(word),
+            joint => joint == Joint::Denies,
+        };
         let is_remark = words(behind).next().is_some() || !behind.chars().all(|c| is_separator(c) || c == '|');
         let names_something = |label: &[String]| label.iter().any(|word| is_word(word));
         let joins = |label: &[String]| label.iter().any(|word| joint(word) == Joint::Joins);
         let shares = first.first() == second.first();
-        let own: Vec<String> = words(self.own).map(|(.., word)| word).collect();
         let is_named = |label: &[String]| {
             names_something(label) || counts_on(one, other) == Some(true) || label.iter().all(|word| own.contains(word))
         };

@@ -35,7 +35,7 @@ const DENYING: &[&str] = &[
     "temp", "wip", "noop",
     "idea-", "guess-", "possibilit-", "proposal-", "propos-", "suggest-", "candidate-", "option-", "alternativ-",
     "variant-", "choice-",
-    "either", "attempt-",
+    "either",
     "declin-", "disabled", "earlier", "exercise-", "kidding", "preview-", "refuse", "scenario-", "simulation-", "something", "syntax", "yesterday",
     // German
     "abgelehnt-", "alt", "alte", "alter", "altes", "beispiel-", "entwurf", "entwürfe", "falsch-", "früher-",
@@ -110,6 +110,7 @@ const CONDITIONAL: &[&str] = &[
 /// Words by which a sentence supposes something.
 #[rustfmt::skip]
 const SUPPOSING: &[&str] = &[
+    "deciding", "hesitat-", "holding", "undecided", "unsure",
     "exercise-", "hypothetic-", "imagine", "maybe", "perhaps", "pretend", "suppose", "supposing", "vielleicht", "peut", "quizá", "quizás",
     "talvez", "forse", "misschien", "kanske", "возможно", "może", "belki", "可能", "也许", "或许", "かも",
 ];
@@ -149,8 +150,102 @@ const NO_ACTS: [&str; 20] = [
 /// Words by which an act is only possible.
 const POSSIBLE: [&str; 9] = ["could", "may", "might", "would", "hätte", "könnte", "wäre", "würde", "бы"];
 
-/// Words behind the one that names the actor by which the act is past.
-const PAST: [&str; 7] = ["had", "said", "was", "were", "wrote", "hatte", "war"];
+/// Words behind the one that names the actor by which the act is past, beside those in `-ed`.
+#[rustfmt::skip]
+const PAST: [&str; 19] = [
+    "did", "found", "gave", "got", "had", "heard", "made", "ran", "read", "said", "saw", "sent", "took", "told", "was", "were", "wrote",
+    "hatte", "war",
+];
+
+/// Words behind the one that names the actor that belong to its verb.
+#[rustfmt::skip]
+const AUXILIARY: [&str; 31] = [
+    "am", "are", "be", "been", "can", "do", "going", "gonna", "have", "hereby", "just", "ll", "m", "me", "must", "need", "re", "s",
+    "shall", "should", "simply", "still", "therefore", "to", "us", "ve", "want", "will", "would", "have", "d",
+];
+
+/// Verbs with which the model says what it thinks, quotes or offers, not what it does.
+#[rustfmt::skip]
+const REFLECTING: &[&str] = &[
+    "assum-", "believ-", "cite", "cites", "citing", "compare", "comparing", "debat-", "decid-", "discuss-", "doubt-", "hold", "hope", "hoping",
+    "inten-", "mean", "meaning", "paraphras-", "pause", "pausing", "plan", "planned", "planning", "ponder-", "pretend-", "ready", "recall-",
+    "recommend-", "remember-", "tempted", "translat-", "wait", "waiting", "weigh-", "wonder-", "your",
+];
+
+/// Words by which an act is a habit, or was done before, or nearly.
+const HABITS: [&str; 9] =
+    ["almost", "already", "always", "nearly", "normally", "often", "sometimes", "typically", "usually"];
+
+/// Words by which something that is shown is of others.
+const SOURCES: [&str; 9] = ["by", "from", "instruction", "original", "plan", "received", "returned", "wants", "wrote"];
+
+/// Words of others that may be shown: `Here is Bob's request:`
+const SPOKEN: [&str; 14] = [
+    "call",
+    "command",
+    "comment",
+    "email",
+    "input",
+    "instruction",
+    "instructions",
+    "mail",
+    "message",
+    "note",
+    "prompt",
+    "question",
+    "request",
+    "text",
+];
+
+/// Words by which an act is judged to be bad.
+#[rustfmt::skip]
+const JUDGING: &[&str] = &[
+    "danger-", "fictional", "fraud-", "harmful", "illegal", "injection", "joke", "joking", "malicious", "phishing", "risky", "scam", "suspicious", "unsafe", "violat-",
+    "gefährlich", "riskant", "dangereux", "risqué", "peligros-", "arriesgad-", "pericolos-", "perigos-", "опасн-", "危险", "危険", "위험",
+];
+
+/// Words of a version or an option of something, which deny no act in a whole sentence.
+const VARIETIES: &[&str] =
+    &["alternativ-", "choice-", "option-", "variant-", "版本", "方案", "选项", "選項", "버전", "옵션"];
+
+/// Words of scripts without spaces by which a sentence forbids an act.
+const PROHIBITING: &[&str] = &["ないで", "请勿", "請勿", "不要", "하지마", "마세요", "말아"];
+
+/// Verbs by which the model finds out what it doesn't know.
+const INQUIRING: &[&str] =
+    &["check-", "determine", "determining", "find", "look", "see", "test", "verify", "verifying"];
+
+/// Words by which an act waits for a day or an hour, if the element has no such word.
+#[rustfmt::skip]
+const DEFERRING: &[&str] = &[
+    "friday", "midnight", "monday", "noon", "saturday", "sunday", "thursday", "tonight", "tuesday", "wednesday", "weekend",
+    "montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag", "mitternacht",
+    "lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche", "minuit",
+    "lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo", "medianoche",
+];
+
+/// Names of a consent.
+#[rustfmt::skip]
+const CONSENT: &[&str] = &[
+    "approval", "approvals", "approve", "authoris-", "authoriz-", "clearance", "confirm", "confirmation", "consent", "feedback", "light", "opinion", "permission", "review", "sign", "signature", "signoff",
+    "bestätigung", "einverständnis", "freigabe", "genehmigung", "zustimmung", "approbation", "autorisation", "validation",
+    "aprobación", "autorización", "confirmación", "permiso", "approvazione", "autorizzazione", "conferma", "permesso", "aprovação", "autorização",
+    "confirmação", "одобрени-", "подтверждени-", "разрешени-", "согласи-",
+];
+
+/// Words by which a sentence needs something.
+#[rustfmt::skip]
+const NEEDING: &[&str] = &[
+    "await-", "must", "need", "needed", "needs", "pending", "pendiente", "required", "requires", "seek-", "subject", "wait", "waiting", "waits",
+    "benötig-", "braucht", "brauche", "wart-", "attend-", "besoin", "nécessite", "espero", "esperando", "necesit-", "requiere", "aspett-", "attendo",
+    "serve", "aguard-", "precis-", "жд-", "ожида-", "нужн-", "требу-",
+];
+
+/// Words that point at what stands behind them.
+#[rustfmt::skip]
+const POINTING: &[&str] = &[
+    "below", "following", "folgend-", "suivant-", "siguiente-", "seguente", "seguinte", "следующ-", "以下", "如下", "次の",
+];
 
 /// Words that deny a thing, not the act that is announced beside them: `I do it without the extras:`.
 const LOOSE: [&str; 26] = [
@@ -161,7 +256,7 @@ const LOOSE: [&str; 26] = [
 /// Words with which models close what they say.
 #[rustfmt::skip]
 const CLOSING: &[&str] = &[
-    "another", "anything", "continue", "detail-", "else", "further", "happy", "help", "hesitate", "more", "need", "needed", "question-", "worry", "fragen", "gern", "gerne",
+    "another", "anything", "continue", "detail-", "else", "feel", "further", "happy", "help", "hesitate", "more", "need", "needed", "question-", "worry", "fragen", "gern", "gerne",
     "helfen", "sonst", "weiter-", "autre", "besoin", "hésitez", "algo", "ayuda", "dudas", "más", "dúvida-", "mais", "ajuda", "altro", "aiuto", "domande", "вопрос-", "ещё",
     "помочь", "pytania", "其他", "问题", "問題", "帮", "需要", "他に", "質問", "궁금", "도움",
 ];
@@ -171,20 +266,20 @@ const CLOSING: &[&str] = &[
 const WAITING: &[&str] = &[
     "ahead", "approv-", "await-", "before", "confirm", "confirmer", "confirmez", "confirma", "confirmas", "confirme", "demonstrat-", "format", "mistake", "only", "signature", "test", "permission", "disregard", "ignor-", "scratch", "bevor", "bestätige", "bestätigen", "bestätigst", "freigabe", "freigeb-", "genehmig-", "nur",
     "avant", "accord", "attente", "espera", "qu", "solo", "sólo", "apenas", "conferma", "confermi", "подтверд-", "потверд-",
-    "请确认", "确认后", "您确认", "同意", "批准", "確認して", "확인해",
+    "请确认", "确认后", "您确认", "同意", "批准", "承認待", "確認して", "확인해",
 ];
 
 /// Words by which a sentence behind an element speaks of sending it.
 #[rustfmt::skip]
 const SENDING: &[&str] = &[
-    "ahead", "appl-", "approv-", "call", "called", "confirm-", "execut-", "go", "order", "place", "placed", "proceed", "run", "send", "sent", "submit-",
-    "use", "example", "template", "disregard", "ignor-", "scratch", "ausführen", "senden", "beispiel", "exemple", "ejemplo",
+    "ahead", "appl-", "approv-", "call", "called", "confirm-", "envi-", "envoy-", "execut-", "exécut-", "ejecut-", "invi-", "go", "order", "place", "placed", "proceed", "run", "send", "sent", "submit-",
+    "use", "example", "template", "disregard", "ignor-", "scratch", "ausführen", "senden", "отправ-", "发送", "执行", "送信", "実行", "보내", "실행", "beispiel", "exemple", "ejemplo",
 ];
 
 /// First words of a sentence behind an element that takes it back.
 #[rustfmt::skip]
 const TURNING: &[&str] = &[
-    "actually", "oops", "hmm", "scratch", "ignore", "disregard", "forget", "undo", "correction", "nevermind", "moment", "doch",
+    "actually", "cancel", "joking", "oops", "hmm", "scratch", "ignore", "disregard", "forget", "undo", "correction", "nevermind", "moment", "doch",
     "stopp", "vergiss", "ignoriere", "oubliez", "olvida", "стоп", "отмена", "ой", "待って", "等等", "sorry", "pardon", "kidding", "entschuldigung", "perdón", "perdona", "scusa",
 ];
 
@@ -269,7 +364,7 @@ const MENTIONING: &[&str] = &[
 #[rustfmt::skip]
 const LEADING: &[&str] = &[
     // English
-    "aber", "again", "based", "but", "pero", "easy", "it", "of", "s", "that", "there", "what", "so", "once", "short", "summarize", "therefore", "thus", "hence", "required", "requested", "at", "results", "above", "got", "three", "two", "corrected", "fixed", "placed", "retry", "revised", "re", "ve", "am", "thank", "thanks", "waiting", "due", "both",
+    "aber", "again", "based", "but", "pero", "easy", "it", "of", "s", "that", "there", "what", "so", "once", "short", "summarize", "therefore", "thus", "hence", "required", "requested", "at", "results", "above", "got", "three", "two", "attempt", "away", "right", "role", "try", "corrected", "fixed", "placed", "retry", "revised", "re", "ve", "am", "thank", "thanks", "waiting", "due", "both",
     "action", "actions", "additional", "all", "alright", "api", "argument", "arguments", "assistant", "begin", "below",
     "body", "boxed", "code", "command", "commands", "content", "corresponding", "data",
     "display", "done", "execute", "fine", "following", "further", "go", "goes", "great", "hello", "her", "hi",
@@ -350,6 +445,15 @@ static ACTS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(ACTING));
 static CLOSES_TALK: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CLOSING));
 static WAITS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(WAITING));
 static EXPLAINS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(EXPLAINING));
+static REFLECTS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(REFLECTING));
+static JUDGES: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(JUDGING));
+static VARIES: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(VARIETIES));
+static PROHIBITS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(PROHIBITING));
+static INQUIRES: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(INQUIRING));
+static DEFERS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(DEFERRING));
+static CONSENTS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CONSENT));
+static NEEDS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(NEEDING));
+static POINTS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(POINTING));
 static SENDS: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(SENDING));
 static TAKES_BACK: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CONTRARY));
 static CHOOSES: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::new(CHOOSING));
@@ -383,7 +487,73 @@ pub(super) fn names_actor(word: &str) -> bool {
 
 /// Returns whether a word says what the model is doing: `Ordering`.
 pub(super) fn is_doing(word: &str) -> bool {
-    word.len() > 5 && word.ends_with("ing") && !NO_ACTS.contains(&word) && !denies(word)
+    word.len() > 5 && word.ends_with("ing") && !NO_ACTS.contains(&word) && !denies(word) && !REFLECTS.has(word)
+}
+
+/// Returns whether a word belongs to the verb of a sentence: `I am going to …`
+pub(super) fn is_auxiliary(word: &str) -> bool {
+    AUXILIARY.contains(&word)
+}
+
+/// Returns whether a verb says what the model thinks, quotes or offers: `I wonder`.
+pub(super) fn is_reflection(verb: &str) -> bool {
+    REFLECTS.has(verb) || words::is_thought(verb)
+}
+
+/// Returns whether an act is a habit by this word.
+pub(super) fn is_habit(word: &str) -> bool {
+    HABITS.contains(&word)
+}
+
+/// Returns whether something that is shown is of others by this word: `Here is the email from Bob:`
+pub(super) fn is_source(word: &str) -> bool {
+    SOURCES.contains(&word)
+}
+
+/// Returns whether this is a word of a speaker that may be shown.
+pub(super) fn is_spoken(word: &str) -> bool {
+    SPOKEN.contains(&word)
+}
+
+/// Returns whether an act is judged to be bad by this word.
+pub(super) fn judges(word: &str) -> bool {
+    JUDGES.has(word)
+}
+
+/// Returns whether a word names a version or an option of something.
+pub(super) fn is_variety(word: &str) -> bool {
+    VARIES.has(word)
+}
+
+/// Returns whether a sentence forbids an act by this word.
+pub(super) fn prohibits(word: &str) -> bool {
+    PROHIBITS.has(word)
+}
+
+/// Returns whether the model finds out something by this verb.
+pub(super) fn inquires(verb: &str) -> bool {
+    INQUIRES.has(verb)
+}
+
+/// Returns whether an act waits for a day or an hour by this word.
+pub(super) fn defers(word: &str) -> bool {
+    let hour = word.strip_suffix("pm").or_else(|| word.strip_suffix("am"));
+    DEFERS.has(word) || hour.is_some_and(|hour| !hour.is_empty() && hour.chars().all(char::is_numeric))
+}
+
+/// Returns whether a word names a consent.
+pub(super) fn names_consent(word: &str) -> bool {
+    CONSENTS.has(word)
+}
+
+/// Returns whether a sentence needs something by this word.
+pub(super) fn needs(word: &str) -> bool {
+    NEEDS.has(word)
+}
+
+/// Returns whether a word points at what stands behind it.
+pub(super) fn points(word: &str) -> bool {
+    POINTS.has(word)
 }
 
 /// Returns whether the last word of a sentence says that the model acts.
@@ -398,12 +568,12 @@ pub(super) fn is_past(word: &str) -> bool {
 
 /// Returns whether a verb before its subject says that the model acts now: `lösche ich`, but neither `könnte ich` nor `habe ich`.
 pub(super) fn is_act_before(verb: &str, subject: &str) -> bool {
-    const AUXILIARY: [&str; 14] = [
+    const HELPING: [&str; 14] = [
         "bin", "darf", "dürfen", "habe", "haben", "kann", "können", "mag", "muss", "müssen", "sind", "soll", "sollen",
         "wollen",
     ];
     matches!(subject, "ich" | "wir")
-        && !(AUXILIARY.contains(&verb)
+        && !(HELPING.contains(&verb)
             || is_possible(verb)
             || denies(verb)
             || verb.ends_with("te")
@@ -510,6 +680,15 @@ mod tests {
             EXPLAINING,
             WAITING,
             SENDING,
+            REFLECTING,
+            INQUIRING,
+            VARIETIES,
+            JUDGING,
+            PROHIBITING,
+            DEFERRING,
+            CONSENT,
+            NEEDING,
+            POINTING,
             TURNING,
             STOPPING,
             ORDINALS,

@@ -225,6 +225,16 @@ pub(super) fn is_user(word: &str) -> bool {
     CLASSES.get(word) == Some(&Class::User)
 }
 
+/// Returns whether a word names a call.
+pub(super) fn is_call(word: &str) -> bool {
+    CLASSES.get(word) == Some(&Class::Call)
+}
+
+/// Returns whether a word names another speaker than the model, or the task of one.
+pub(super) fn is_role(word: &str) -> bool {
+    joint(word) == Joint::Names && matches!(CLASSES.get(word), Some(Class::User | Class::Task | Class::Result))
+}
+
 /// Returns whether a word names the answer of a model, a part of it, or the model.
 pub(super) fn is_answer(word: &str) -> bool {
     matches!(CLASSES.get(word), Some(Class::Answer | Class::Product | Class::Call | Class::Model))

@@ -69,6 +69,12 @@ pub(crate) fn bot() -> &'static Vocabulary {
     &CONTRACT
 }
 
+/// The vocabulary of an emitter that may send the payloads of `corpus/model/ops.xsd`: searches, and acts on services and accounts.
+pub(crate) fn ops() -> &'static Vocabulary {
+    static CONTRACT: LazyLock<Vocabulary> = LazyLock::new(|| read_contract("ops.xsd"));
+    &CONTRACT
+}
+
 /// The schemas of the payloads of a file of `corpus/model`.
 pub(crate) fn schemas(file: &str) -> Vec<PayloadSchema> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/model").join(file);

@@ -371,6 +371,150 @@ fn a_sentence_that_holds_an_act_back_leads_to_no_payload() {
     }
 }
 
+/// Checks texts around `<order>R & D</order>`, which is sent or refused.
+fn check_order(texts: &[&str], is_sent: bool) {
+    let meant = is_sent.then_some("<order>R &amp; D</order>");
+    for text in texts {
+        check(Some(bot()), &[(&text.replace("{}", "<order>R & D</order>"), meant)]);
+    }
+}
+
+#[test]
+fn a_sentence_that_points_at_a_payload_leads_to_it() {
+    let drafts = [
+        "This is the order that Ann wrote.\n\n{}",
+        "The log has this.\n\n{}",
+        "Paste the following into a shell.\n\n{}",
+        "The call below is of last week.\n\n{}",
+        "The note means five pens, i.e.\n\n{}",
+    ];
+    check_order(&drafts, false);
+    let meant = [
+        "This explains the gap since this morning.\n\n{}",
+        "I take care of this.\n\n{}",
+        "Certainly! 😊\n\n{}",
+        "Will do. ✅\n\n{}",
+    ];
+    check_order(&meant, true);
+}
+
+#[test]
+fn a_consent_that_is_missing_holds_a_payload() {
+    let drafts = [
+        "This needs a sign-off.\n\n{}",
+        "I need your permission for it.\n\n{}",
+        "I'd like to check with you first.\n\n{}",
+        "Tell me what you make of it.\n\n{}",
+        "{}\n\nAnn has to sign this.",
+        "{}\n\nJust say go.",
+        "{}\n\nOn hold until the board meets.",
+        "{}\n\nPendiente de aprobación.",
+        "{}\n\n(y/n)",
+    ];
+    check_order(&drafts, false);
+    let meant = [
+        "Thanks for your approval. I order now.\n\n{}",
+        "Ann approved the list.\n\n{}",
+        "{}\n\nYou'll get a confirmation soon.",
+        "{}\n\nPlease hold on.",
+    ];
+    check_order(&meant, true);
+}
+
+#[test]
+fn what_a_model_thinks_quotes_or_reports_is_no_act_of_it() {
+    let drafts = [
+        "I wonder about this:\n{}",
+        "I received:\n{}",
+        "I usually write:\n{}",
+        "I almost sent it:\n{}",
+        "Translating the note:\n{}",
+        "Here is Ann's request:\n{}",
+        "Here's the mail from Ann:\n{}",
+        "Here is what I'd write:\n{}",
+        "System prompt:\n{}",
+        "{\"role\": \"user\", \"content\": \"{}\"}",
+        "I'll order this on Monday:\n{}",
+        "I'll run one of these:\n{}",
+    ];
+    check_order(&drafts, false);
+    let meant = [
+        "I'm escalating it:\n{}",
+        "I need to look closer:\n{}",
+        "Here is today's list:\n{}",
+        "{\"role\": \"assistant\", \"content\": \"{}\"}",
+        "**Action:** Order the usual things\n\n{}",
+        "The first part is done. Now Berlin:\n\n{}",
+    ];
+    check_order(&meant, true);
+    let text = "I book it for Monday:\n<order>the room & Monday</order>";
+    check(Some(bot()), &[(text, Some("<order>the room &amp; Monday</order>"))]);
+}
+
+#[test]
+fn a_condition_of_something_else_is_none_of_the_payload() {
+    let meant = [
+        "Let me check if the shop is open.\n\n{}",
+        "I'll see whether the shop is open before paying:\n\n{}",
+        "Before paying, I'll look for the list:\n\n{}",
+        "Once I have the list, I'll tell you.\n\n{}",
+        "I search, and if there is nothing, I ask Ann.\n\n{}",
+        "Since the guest would like one, I'm ordering it.\n\n{}",
+        "{}\n\nIf that doesn't work, I'll try another shop.",
+        "{}\n\nThis may take a while.",
+        "{}\n\nI've removed the old ones.",
+        "{}\n\nNote: this can't be undone.",
+    ];
+    check_order(&meant, true);
+    let drafts = [
+        "Let me check if that is right.\n\n{}",
+        "Let me verify whether that's what you want.\n\n{}",
+        "Before paying, I need your approval:\n\n{}",
+        "If the shop is open, I'm ordering it:\n\n{}",
+        "{}\n\nI'll run it tomorrow.",
+        "{}\n\nTo be executed on Monday.",
+        "{}\n\nToo risky.",
+        "{}\n\nThat is what Mallory wants me to send.",
+        "{}\n\n— Ann",
+        "{}\n\n(from the manual)",
+    ];
+    check_order(&drafts, false);
+}
+
+#[test]
+fn words_that_a_payload_holds_deny_nothing() {
+    let texts = [
+        ("我来查询未付款的发票。\n\n<order>未付款发票 & 收据</order>", Some("<order>未付款发票 &amp; 收据</order>")),
+        ("我未查询发票。\n\n<order>发票 & 收据</order>", None),
+        (
+            "I can't do that.\n\n<answer>Sorry & I can't do that.</answer>",
+            Some("<answer>Sorry &amp; I can't do that.</answer>"),
+        ),
+    ];
+    check(Some(bot()), &texts);
+}
+
+#[test]
+fn tags_around_an_answer_say_nothing() {
+    let order = Some("<order>R &amp; D</order>");
+    let texts = [
+        ("<response>\n<order>R & D</order>\n</response>", order),
+        ("<output><think>1 & 2?</think><order>R & D</order></output>", order),
+        // What holds no payload of the contract, the words of others, and a second answer are no wrappers.
+        ("<response>R & D</response>", Some("<response>R &amp; D</response>")),
+        (
+            "<tool_response><order>R & D</order></tool_response>",
+            Some("<tool_response><order>R &amp; D</order></tool_response>"),
+        ),
+        ("The shop wrote:\n<response><order>R & D</order></response>", None),
+        ("<response>\n<order>R & D</order>", None),
+    ];
+    check(Some(bot()), &texts);
+    let two = "<response><order>1 & 2</order></response><response><order>3</order></response>";
+    let both = "<order>1 &amp; 2</order><response><order>3</order></response>";
+    check(Some(bot()), &[(two, Some(both))]);
+}
+
 #[test]
 fn labels_of_variants_are_no_answers() {
     let pay = |to: &str| format!("<pay><to>{to}</to><amount>7</amount></pay>");

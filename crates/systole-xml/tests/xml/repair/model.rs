@@ -7,22 +7,23 @@ use systole_xml::ladder::repair::{Author, RepairError, Shape, Vocabulary};
 use systole_xml::ladder::{Raw, parse_fragment, properties};
 use systole_xml::vocab::XmlLimits;
 
-use super::files::{bot, contract, run_by, schemas, shop};
+use super::files::{bot, contract, ops, run_by, schemas, shop};
 use super::meaning;
 
 /// The number of texts of each file that are repaired as intended, or refused as expected; a change may only raise it.
-const RIGHT: [(&str, usize); 11] = [
+const RIGHT: [(&str, usize); 12] = [
     ("texts.txt", 88),
     ("more.txt", 87),
     ("third.txt", 76),
     ("thoughts.txt", 69),
     ("strings.txt", 28),
-    ("fourth.txt", 182),
+    ("fourth.txt", 183),
     ("spoken.txt", 185),
     ("drafts.txt", 192),
-    ("fifth.txt", 192),
-    ("sixth.txt", 237),
+    ("fifth.txt", 193),
+    ("sixth.txt", 238),
     ("seventh.txt", 214),
+    ("eighth.txt", 235),
 ];
 
 /// A text with its intended meaning.
@@ -100,7 +101,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 /// Returns whether a top-level element is no payload of the contracts.
 fn holds_foreign(repaired: &[u8]) -> bool {
     let wrapped = String::from_utf8([b"<all>", repaired, b"</all>"].concat()).expect("UTF-8");
-    let payloads = ["bot.xsd", "contract.xsd", "shop.xsd"].map(schemas);
+    let payloads = ["bot.xsd", "contract.xsd", "ops.xsd", "shop.xsd"].map(schemas);
     let is_payload = |name: &str| payloads.iter().flatten().any(|payload| payload.qname().local() == name);
     let document = roxmltree::Document::parse(&wrapped).expect("well-formed XML");
     let elements = document.root_element().children().filter(roxmltree::Node::is_element);
@@ -126,6 +127,7 @@ fn case(block: &str) -> Case<'_> {
             "contract" => known = Some(contract()),
             "shop" => known = Some(shop()),
             "bot" => known = Some(bot()),
+            "ops" => known = Some(ops()),
             other => panic!("{name}: {other} is no word of a case"),
         }
     }
