@@ -144,6 +144,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 pub use error::RepairError;
 pub use frame::Author;
 pub use kind::RepairKind;
+pub(crate) use source::names_ascii;
 pub(super) use spoken::marks_thoughts;
 pub(super) use thought::{is_thought, is_wrapper};
 pub use vocabulary::Vocabulary;

@@ -84,7 +84,7 @@ fn decode_bytes(raw: &[u8]) -> Result<Source<'_>, RepairError> {
         Ok(text) => decode_utf_8(text, raw, start),
         Err(error) => match declared_encoding(body).filter(|_| start == 0) {
             // The Encoding standard reads it as windows-1252, but these bytes are in no encoding of that name.
-            Some((label, _)) if is_ascii(label) => {
+            Some((label, _)) if names_ascii(label) => {
                 let at = Locator::new(raw, Coding::Utf8 { start }).position(start + error.valid_up_to());
                 Err(RepairError::InvalidBytes { at, encoding: "US-ASCII" })
             }
@@ -101,7 +101,7 @@ fn decode_bytes(raw: &[u8]) -> Result<Source<'_>, RepairError> {
 }
 
 /// Tests the name of an encoding for one of ASCII.
-fn is_ascii(label: &str) -> bool {
+pub(crate) fn names_ascii(label: &str) -> bool {
     ["ascii", "us-ascii", "ansi_x3.4-1968", "iso646-us"].iter().any(|known| known.eq_ignore_ascii_case(label))
 }
 

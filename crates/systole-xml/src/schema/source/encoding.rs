@@ -3,6 +3,7 @@
 use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 use crate::ladder::chars::excerpt;
+use crate::ladder::repair::names_ascii;
 use crate::vocab::Position;
 
 /// The reason why the bytes of a schema document are no text.
@@ -93,7 +94,8 @@ fn named(bytes: &[u8]) -> Result<&'static Encoding, EncodingError> {
         let at = Position::of(bytes, declaration.find(label).unwrap_or_default());
         EncodingError::Unknown { at, label: excerpt(label) }
     };
-    Encoding::for_label(label.as_bytes()).ok_or_else(unknown)
+    // The Encoding standard reads ASCII as windows-1252, but bytes that are no UTF-8 are in no encoding of that name.
+    if names_ascii(label) { Ok(UTF_8) } else { Encoding::for_label(label.as_bytes()).ok_or_else(unknown) }
 }
 
 /// The name of the encoding in an XML declaration.
@@ -127,6 +129,8 @@ mod tests {
         assert!(said.starts_with("1:6: these bytes are no UTF-8: "), "no encoding is named: {said}");
         let said = refused(&[&b"<?xml version='1.0' encoding='UTF-8'?>\n"[..], &bare].concat());
         assert!(said.starts_with("2:6: these bytes are no UTF-8: "), "{said}");
+        let said = refused(&[&b"<?xml version='1.0' encoding='US-ASCII'?>\n"[..], &bare].concat());
+        assert!(said.starts_with("2:6: these bytes are no UTF-8: "), "ASCII has no such bytes: {said}");
         let said = refused(&[&b"<?xml version='1.0' encoding='x-none'?>"[..], &bare].concat());
         assert!(said.starts_with("1:31: the encoding 'x-none' of"), "{said}");
         let said = refused(b"<?xml version='1.0' encoding='UTF-16'?><a/>");
