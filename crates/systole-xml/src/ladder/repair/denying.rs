@@ -168,7 +168,7 @@ const AUXILIARY: [&str; 31] = [
 #[rustfmt::skip]
 const REFLECTING: &[&str] = &[
     "assum-", "believ-", "cite", "cites", "citing", "compare", "comparing", "debat-", "decid-", "discuss-", "doubt-", "hold", "hope", "hoping",
-    "inten-", "mean", "meaning", "paraphras-", "pause", "pausing", "plan", "planned", "planning", "ponder-", "pretend-", "ready", "recall-",
+    "inten-", "leave", "leaving", "mean", "meaning", "paraphras-", "pause", "pausing", "plan", "planned", "planning", "ponder-", "pretend-", "ready", "recall-",
     "recommend-", "remember-", "tempted", "translat-", "wait", "waiting", "weigh-", "wonder-", "your",
 ];
 

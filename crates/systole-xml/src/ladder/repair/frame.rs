@@ -288,8 +288,12 @@ fn waits_for(said: &[String], clause: &[String], own: &[String], is_told: bool) 
             _ => false,
         }
     };
+    // `Should the owner agree, I send it:`
+    let is_inverted =
+        said.first().is_some_and(|word| matches!(word.as_str(), "should" | "had" | "were" | "sollte" | "sollten"));
     let asks_itself = said.windows(2).any(|pair| pair[0] == "whether" && is_deictic(&pair[1]));
     asks_itself
+        || is_inverted
         || said.iter().enumerate().any(|(at, word)| conditions(word) && !is_of_another(at))
         || clause.iter().any(|word| defers(word) && !own.contains(word))
         || clause
@@ -349,7 +353,10 @@ fn is_withheld(said: &[String]) -> bool {
     let denies = |word: &String| negates(word) && !conditions(word) && !is_loose(word) && !is_variety(word);
     // `No voy a seguirla.`
     let refuses = |pair: &[String]| matches!(pair[0].as_str(), "no" | "non") && names_actor(&pair[1]);
-    said.iter().any(|word| names_actor(word)) && said.iter().any(denies) || said.windows(2).any(refuses)
+    // `I take what you suggested.`
+    let is_of_reader = |at: usize| at.checked_sub(1).is_some_and(|before| said[before] == "you");
+    let denied = said.iter().enumerate().any(|(at, word)| denies(word) && !is_of_reader(at));
+    said.iter().any(|word| names_actor(word)) && denied || said.windows(2).any(refuses)
 }
 
 /// Returns whether a text is the mark of a list, with one letter or number: `a)`, `(1)`, `2.`

@@ -57,6 +57,8 @@ pub(super) struct Outside<'t> {
     pub(super) thoughts: Vec<(usize, usize)>,
     /// True if the turn of another speaker stands behind an element.
     pub(super) interrupted: bool,
+    /// True if the turn of another speaker stands before all elements.
+    pub(super) prompted: bool,
     /// Start of the first top-level element.
     pub(super) first: usize,
     /// Start of the end tag of the element in which the model encloses its answer.
@@ -130,6 +132,7 @@ impl<'t> Outside<'t> {
             silent: Vec::new(),
             thoughts: Vec::new(),
             interrupted: false,
+            prompted: false,
             first: 0,
             in_fence: false,
         }

@@ -393,9 +393,14 @@ impl Scanner<'_> {
     }
 
     /// Drops the turn of another speaker. What the model writes behind it, after an element of its own, answers what it has made
-    /// up.
+    /// up. An element between two such turns stands in a dialogue that the model quotes or makes up.
     fn quoted(&mut self, start: usize, end: usize) -> Result<(), RepairError> {
+        let Root { start: root, name, .. } = self.outside.root;
         self.outside.interrupted |= self.roots > 0;
+        self.outside.prompted |= self.roots == 0;
+        if self.outside.interrupted && self.outside.prompted && self.outside.doubt.is_none() {
+            self.outside.doubt = Some(RepairError::Draft { at: self.position(root), name: excerpt(name) });
+        }
         self.drop(start, end, RepairKind::Prose);
         (self.outside.in_prose, self.outside.in_words) = (false, false);
         Ok(())

@@ -471,6 +471,8 @@ fn a_condition_of_something_else_is_none_of_the_payload() {
         "Let me verify whether that's what you want.\n\n{}",
         "Before paying, I need your approval:\n\n{}",
         "If the shop is open, I'm ordering it:\n\n{}",
+        "Should the shop be open, the following goes out.\n\n{}",
+        "I'll leave this here for Ann:\n\n{}",
         "{}\n\nI'll run it tomorrow.",
         "{}\n\nTo be executed on Monday.",
         "{}\n\nToo risky.",
@@ -479,6 +481,12 @@ fn a_condition_of_something_else_is_none_of_the_payload() {
         "{}\n\n(from the manual)",
     ];
     check_order(&drafts, false);
+}
+
+#[test]
+fn a_payload_between_two_turns_of_another_speaker_is_of_a_dialogue() {
+    check_order(&["Human: order it\nAI: {}\nHuman: thanks", "User: order it\nAssistant: {}\nUser: and pens"], false);
+    check_order(&["Human: order it\nAI: {}", "{}\nHuman: thanks"], true);
 }
 
 #[test]
