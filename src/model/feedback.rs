@@ -17,7 +17,12 @@ pub(super) fn unfinished(finish: &Finish, max_tokens: u32) -> Option<Fault> {
         Finish::Whole | Finish::Unsaid => None,
         Finish::Cut => Some(fault(format!("an answer was cut off by a limit of tokens (max_tokens: {max_tokens})"))),
         Finish::Withheld(why) => {
-            Some(fault(format!("an answer is not whole: its provider ended it with the reason {why}")))
+            let fault = fault(format!("an answer is not whole: its provider ended it with the reason {why}"));
+            let rule = ["tool", "function"].iter().any(|call| why.contains(call)).then(|| {
+                let rule = Notation::FunctionCall.words().to_owned();
+                Box::new(BrokenRule { rule, at: None, example: None })
+            });
+            Some(Fault { rule, ..fault })
         }
     }
 }
@@ -189,6 +194,14 @@ pub(super) fn said(completion: &Completion) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_ends_with_a_call_of_its_provider_is_told_what_a_call_is() {
+        for (why, is_told) in [("tool_calls", true), ("function_call", true), ("tool_use", true), ("SAFETY", false)] {
+            let fault = unfinished(&Finish::Withheld(why.to_owned()), 100).expect("a refusal");
+            assert_eq!(feedback(&fault, false).contains("Rule: the answer is a function call"), is_told, "{why}");
+        }
+    }
 
     #[test]
     fn what_is_no_xml_is_told_by_its_name() {
