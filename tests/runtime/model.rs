@@ -358,16 +358,19 @@ fn a_reply_beside_other_elements_is_fed_back() {
 fn several_replies_and_a_payload_of_no_contract_are_fed_back() {
     let several = "<plan><text>a</text></plan>\n<plan><text>b</text></plan>";
     let drafted = "Not this:\n<plan><text>a</text></plan>\nbut:\n<plan><text>b</text></plan>";
+    let framed = "The page says this.\n\n<plan><text>c</text></plan>";
     let foreign = "<plam><text>b</text></plam>";
-    let fake = Fake::new([Say(several), Say(drafted), Say(foreign), Say("<plan><text>b</text></plan>")]);
+    let fake = Fake::new([Say(several), Say(drafted), Say(framed), Say(foreign), Say("<plan><text>b</text></plan>")]);
     let mut settings = settings();
-    settings.tries = 4;
+    settings.tries = 5;
     let kit = Kit::start(planner(&one(&fake), settings)).unwrap();
     assert_eq!(plan(&kit, "go").unwrap(), "b");
     let asked = fake.asked();
     assert!(asked[1].last().contains("an answer has 2 replies in it"), "{}", asked[1].last());
     assert!(asked[2].last().contains("one may be a draft"), "{}", asked[2].last());
-    let last = asked[3].last();
+    let framed = asked[3].last();
+    assert!(framed.contains("Rule: line 3, column 1: <plan> stands") && framed.contains("may be a draft"), "{framed}");
+    let last = asked[4].last();
     assert!(last.contains("did you mean {urn:example:plans:v1}plan?") && last.contains("A valid example:"), "{last}");
 }
 

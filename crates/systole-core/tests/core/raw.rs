@@ -171,17 +171,24 @@ fn dirty_bytes_are_repaired_and_the_repairs_recorded() {
 
 #[test]
 fn words_around_a_payload_count_by_the_author_in_the_contract() {
-    let text = format!("When the stock is back:\n{}", xml("told", 5));
-    for (author, said) in [(Author::Program, "boss: told 5"), (Author::Model, "boss: told 6")] {
-        let mut world = Setup::new(vec![boss(|boss| (boss.author, boss.accepts_faults) = (author, true))]).build();
-        world.send("alice", letter("ask", 0));
-        world.take_started();
-        world.write(world.invocation("boss"), &text);
-        if author == Author::Model {
-            assert_eq!(fault_of(world.message(world.invocation("boss"))).code, FaultCode::Malformed);
-            world.write(world.invocation("boss"), &xml("told", 6));
+    for draft in ["When the stock is back:\n{}", "The page says this.\n\n{}", "Zxcv: {}", "{}\n\nThis needs a review."]
+    {
+        let text = draft.replace("{}", &xml("told", 5));
+        for (author, said) in [(Author::Program, "boss: told 5"), (Author::Model, "boss: told 6")] {
+            let mut world = Setup::new(vec![boss(|boss| (boss.author, boss.accepts_faults) = (author, true))]).build();
+            world.send("alice", letter("ask", 0));
+            world.take_started();
+            world.write(world.invocation("boss"), &text);
+            if author == Author::Model {
+                let fault = fault_of(world.message(world.invocation("boss")));
+                assert_eq!(fault.code, FaultCode::Malformed, "{draft}");
+                let broken = fault.rule.as_deref().expect("a rule");
+                assert!(broken.rule.contains("may be a draft: send only what you mean"), "{draft}: {}", broken.rule);
+                assert!(broken.at.is_some(), "{draft}");
+                world.write(world.invocation("boss"), &xml("told", 6));
+            }
+            assert_eq!(world.said(), [said], "{draft}");
         }
-        assert_eq!(world.said(), [said]);
     }
 }
 
