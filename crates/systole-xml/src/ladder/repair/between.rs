@@ -310,7 +310,9 @@ impl Between<'_> {
         }
         let said: Vec<(usize, usize, String)> = words(self.gap).collect();
         if !said.iter().any(|(.., word)| is_word(word)) {
-            return self.marks_agree();
+            // Letters number options as well: `A)` and `B)` before variants of one act.
+            let is_lettered = said.iter().any(|(.., word)| word.contains(char::is_alphabetic));
+            return self.marks_agree() && (!(self.is_same && is_lettered) || self.are_apart());
         }
         // What stands before the first element may say whose it is, or that it is none.
         let label = self.lead.trim_end().rsplit('\n').next().unwrap_or_default();

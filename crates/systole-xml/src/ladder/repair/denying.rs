@@ -110,7 +110,7 @@ const CONDITIONAL: &[&str] = &[
 /// Words by which a sentence supposes something.
 #[rustfmt::skip]
 const SUPPOSING: &[&str] = &[
-    "deciding", "hesitat-", "holding", "undecided", "unsure",
+    "brainstorming", "deciding", "hesitat-", "holding", "inclined", "leaning", "torn", "undecided", "unsure",
     "exercise-", "hypothetic-", "imagine", "maybe", "perhaps", "pretend", "suppose", "supposing", "vielleicht", "peut", "quizá", "quizás",
     "talvez", "forse", "misschien", "kanske", "возможно", "może", "belki", "可能", "也许", "或许", "かも",
 ];
@@ -167,9 +167,10 @@ const AUXILIARY: [&str; 31] = [
 /// Verbs with which the model says what it thinks, quotes or offers, not what it does.
 #[rustfmt::skip]
 const REFLECTING: &[&str] = &[
-    "assum-", "believ-", "cite", "cites", "citing", "compare", "comparing", "debat-", "decid-", "discuss-", "doubt-", "hold", "hope", "hoping",
+    "assum-", "believ-", "brainstorm-", "consider", "explain", "inclined", "jot-", "leaning", "cite", "cites", "citing", "compare", "comparing", "debat-", "decid-", "discuss-", "doubt-", "hold", "hope", "hoping",
     "inten-", "leave", "leaving", "mean", "meaning", "paraphras-", "pause", "pausing", "plan", "planned", "planning", "ponder-", "pretend-", "ready", "recall-",
     "recommend-", "remember-", "tempted", "translat-", "wait", "waiting", "weigh-", "wonder-", "your",
+    "ожидаю", "полагаю", "понимаю", "предлагаю", "предполагаю", "рекомендую", "советую", "считаю",
 ];
 
 /// Words by which an act is a habit, or was done before, or nearly.
@@ -211,6 +212,9 @@ const VARIETIES: &[&str] =
 /// Words of scripts without spaces by which a sentence forbids an act.
 const PROHIBITING: &[&str] = &["ないで", "请勿", "請勿", "不要", "하지마", "마세요", "말아"];
 
+/// Verbs of what the model does not know or find, which no act is.
+const KNOWING: [&str; 9] = ["find", "identify", "know", "locate", "reach", "recall", "remember", "see", "understand"];
+
 /// Verbs by which the model finds out what it doesn't know.
 const INQUIRING: &[&str] =
     &["check-", "determine", "determining", "find", "look", "see", "test", "verify", "verifying"];
@@ -236,8 +240,8 @@ const CONSENT: &[&str] = &[
 /// Words by which a sentence needs something.
 #[rustfmt::skip]
 const NEEDING: &[&str] = &[
-    "await-", "must", "need", "needed", "needs", "pending", "pendiente", "required", "requires", "seek-", "subject", "wait", "waiting", "waits",
-    "benötig-", "braucht", "brauche", "wart-", "attend-", "besoin", "nécessite", "espero", "esperando", "necesit-", "requiere", "aspett-", "attendo",
+    "await-", "must", "need", "needed", "needs", "pending", "pendiente", "required", "requires", "seek-", "upon", "subject", "wait", "waiting", "waits",
+    "benötig-", "braucht", "brauche", "wart-", "attend-", "besoin", "nécessite", "espero", "espera", "esperando", "necesit-", "requiere", "aspett-", "attendo",
     "serve", "aguard-", "precis-", "жд-", "ожида-", "нужн-", "требу-",
 ];
 
@@ -364,7 +368,7 @@ const MENTIONING: &[&str] = &[
 #[rustfmt::skip]
 const LEADING: &[&str] = &[
     // English
-    "aber", "again", "based", "but", "pero", "easy", "it", "of", "s", "that", "there", "what", "so", "once", "short", "summarize", "therefore", "thus", "hence", "required", "requested", "at", "results", "above", "got", "three", "two", "attempt", "away", "right", "role", "try", "corrected", "fixed", "placed", "retry", "revised", "re", "ve", "am", "thank", "thanks", "waiting", "due", "both",
+    "aber", "again", "based", "but", "pero", "easy", "it", "of", "s", "that", "there", "what", "so", "once", "short", "summarize", "therefore", "thus", "hence", "required", "requested", "at", "results", "above", "got", "three", "two", "attempt", "away", "name", "parallel", "parameters", "right", "role", "try", "corrected", "fixed", "placed", "retry", "revised", "re", "ve", "am", "thank", "thanks", "waiting", "due", "both",
     "action", "actions", "additional", "all", "alright", "api", "argument", "arguments", "assistant", "begin", "below",
     "body", "boxed", "code", "command", "commands", "content", "corresponding", "data",
     "display", "done", "execute", "fine", "following", "further", "go", "goes", "great", "hello", "her", "hi",
@@ -530,6 +534,11 @@ pub(super) fn prohibits(word: &str) -> bool {
     PROHIBITS.has(word)
 }
 
+/// Returns whether a verb that is denied says what the model does not know.
+pub(super) fn is_knowing(verb: &str) -> bool {
+    KNOWING.contains(&verb)
+}
+
 /// Returns whether the model finds out something by this verb.
 pub(super) fn inquires(verb: &str) -> bool {
     INQUIRES.has(verb)
@@ -554,6 +563,11 @@ pub(super) fn needs(word: &str) -> bool {
 /// Returns whether a word points at what stands behind it.
 pub(super) fn points(word: &str) -> bool {
     POINTS.has(word)
+}
+
+/// Returns whether the first word of a sentence says that the model acts, as Slavic verbs do without a pronoun: `Отвечаю`.
+pub(super) fn begins_as_act(word: &str) -> bool {
+    ["аю", "яю", "ую"].iter().any(|end| word.ends_with(end)) && !is_reflection(word)
 }
 
 /// Returns whether the last word of a sentence says that the model acts.

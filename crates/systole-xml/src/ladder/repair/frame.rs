@@ -16,10 +16,10 @@
 
 use super::between::{NEAR, floor, is_word};
 use super::denying::{
-    SIGNS, asks_reader, chooses, closes_talk, conditions, defers, denies, ends_as_act, explains, inquires,
-    is_act_before, is_auxiliary, is_doing, is_habit, is_loose, is_ordinal, is_past, is_possible, is_reflection,
-    is_source, is_spoken, is_unspaced, is_variety, judges, leads, names_actor, names_consent, names_sending, needs,
-    negates, points, prefers, prohibits, stops_at, supposes, turns, waits,
+    SIGNS, asks_reader, begins_as_act, chooses, closes_talk, conditions, defers, denies, ends_as_act, explains,
+    inquires, is_act_before, is_auxiliary, is_doing, is_habit, is_knowing, is_loose, is_ordinal, is_past, is_possible,
+    is_reflection, is_source, is_spoken, is_unspaced, is_variety, judges, leads, names_actor, names_consent,
+    names_sending, needs, negates, points, prefers, prohibits, stops_at, supposes, turns, waits,
 };
 use super::lexis::excerpt;
 use super::outside::Root;
@@ -227,7 +227,10 @@ fn says_something(prefix: &str) -> bool {
 /// Returns whether a line is an item of a list or a quotation.
 fn is_item(line: &str) -> bool {
     let mark = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    line.starts_with(['>', '-', '*', '•']) && !line.starts_with("**")
+    let is_marked = |mark: char| line.strip_prefix(mark).is_some_and(|rest| rest.starts_with(char::is_whitespace));
+    line.starts_with(['>', '•'])
+        || is_marked('-')
+        || is_marked('*')
         || mark.len() < line.len() && mark.starts_with(['.', ')'])
 }
 
@@ -296,9 +299,14 @@ fn waits_for(said: &[String], clause: &[String], own: &[String], is_told: bool) 
         || is_inverted
         || said.iter().enumerate().any(|(at, word)| conditions(word) && !is_of_another(at))
         || clause.iter().any(|word| defers(word) && !own.contains(word))
-        || clause
-            .windows(2)
-            .any(|pair| pair[0] == "next" && matches!(pair[1].as_str(), "month" | "quarter" | "week" | "year"))
+        || clause.windows(2).any(|pair| pair[0] == "next" && is_span(&pair[1]))
+        || clause.windows(3).any(|said| said[0] == "in" && is_span(&said[2]))
+}
+
+/// Tests for a unit of time: `next week`, `in an hour`.
+fn is_span(word: &str) -> bool {
+    const SPANS: [&str; 7] = ["day", "hour", "minute", "month", "quarter", "week", "year"];
+    SPANS.contains(&word.strip_suffix('s').unwrap_or(word))
 }
 
 /// Tests for a word that may stand for the element or the reader.
@@ -311,14 +319,22 @@ fn asks_consent(said: &[String]) -> bool {
     let has = |test: fn(&str) -> bool| said.iter().any(|word| test(word));
     let asks = |pair: &[String]| match (pair[0].as_str(), pair[1].as_str()) {
         ("tell", "me") | ("me", "know") => true,
-        ("please", verb) => waits(verb) || names_consent(verb) || matches!(verb, "check" | "look" | "tell" | "verify"),
+        ("please", verb) => {
+            let asks = matches!(verb, "check" | "look" | "tell" | "verify");
+            asks || waits(verb) || names_consent(verb) || (names_sending(verb) && verb != "order")
+        }
         _ => false,
     };
     // `I want to check with you first.`
     let checks = |said: &[String]| (inquires(&said[0]) || waits(&said[0])) && said[1] == "with" && said[2] == "you";
     let is_yours =
         || has(|word| matches!(word, "you" | "your")) && !has(|word| matches!(word, "have" | "thank" | "thanks"));
-    (has(names_consent) && (has(needs) || is_yours()))
+    // `I'll wait for your OK.`
+    let waits_for_you = |said: &[String]| {
+        matches!(said[0].as_str(), "wait" | "waiting") && said[1] == "for" && matches!(said[2].as_str(), "you" | "your")
+    };
+    said.windows(3).any(waits_for_you)
+        || (has(names_consent) && (has(needs) || is_yours()))
         || said.windows(3).any(checks)
         || (said.windows(2).any(asks) && !has(closes_talk))
 }
@@ -353,9 +369,14 @@ fn is_withheld(said: &[String]) -> bool {
     let denies = |word: &String| negates(word) && !conditions(word) && !is_loose(word) && !is_variety(word);
     // `No voy a seguirla.`
     let refuses = |pair: &[String]| matches!(pair[0].as_str(), "no" | "non") && names_actor(&pair[1]);
+    // `I couldn't find it.`
+    let is_unknown = |at: usize| {
+        let verb = said[at + 1..].iter().find(|word| !matches!(word.as_str(), "able" | "t" | "to" | "yet"));
+        verb.is_some_and(|word| is_knowing(word))
+    };
     // `I take what you suggested.`
     let is_of_reader = |at: usize| at.checked_sub(1).is_some_and(|before| said[before] == "you");
-    let denied = said.iter().enumerate().any(|(at, word)| denies(word) && !is_of_reader(at));
+    let denied = said.iter().enumerate().any(|(at, word)| denies(word) && !is_of_reader(at) && !is_unknown(at));
     said.iter().any(|word| names_actor(word)) && denied || said.windows(2).any(refuses)
 }
 
@@ -514,7 +535,7 @@ fn acts(said: &[String], own: &[String]) -> bool {
     names
         || inverted.is_some_and(|at| said[..at].iter().all(|word| is_known(word, own)))
         || goes_on()
-        || first.is_some_and(|word| is_doing(word))
+        || first.is_some_and(|word| is_doing(word) || begins_as_act(word))
         || said.last().is_some_and(|word| ends_as_act(word))
 }
 
@@ -523,6 +544,11 @@ fn acts(said: &[String], own: &[String]) -> bool {
 fn is_act_of(actor: &str, behind: &[String], own: &[String]) -> bool {
     match actor {
         "i" | "let" | "we" => {
+            // `I'd send it like this`; but `I'd be happy to`
+            let is_polite = |word: &String| matches!(word.as_str(), "be" | "better" | "like" | "love");
+            if behind.first().is_some_and(|word| word == "d") && !behind.get(1).is_some_and(is_polite) {
+                return false;
+            }
             let helps = |word: &&String| is_auxiliary(word) || joint(word) == Joint::Joins;
             let verb = behind.iter().find(|word| !helps(word)).map_or("", String::as_str);
             let is_bare =
@@ -711,8 +737,12 @@ fn is_held(said: &[String]) -> bool {
     let waits = has(|word| matches!(word, "unless" | "until" | "till" | "hold" | "pending" | "blocked"));
     let is_told_to =
         || matches!(first, "give" | "press" | "reply" | "respond" | "say" | "tell" | "type") && !has(closes_talk);
+    // `Once you're happy with it, I'll send it.`
+    let is_yours = |pair: &[String]| matches!(pair[0].as_str(), "once" | "when") && pair[1] == "you";
     (waits && !has(names_actor) && first != "hold")
+        || (said.windows(2).any(is_yours) && has(names_sending))
         || (has(names_consent) && (has(needs) || pair("has", "to")))
+        || (has(|word| matches!(word, "wait" | "waiting")) && (pair("for", "you") || pair("for", "your")))
         || pair("waiting", "on")
         || pair("y", "n")
         || (first == "ready" && pair("you", "are"))

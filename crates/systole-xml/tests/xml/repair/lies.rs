@@ -405,11 +405,15 @@ fn a_consent_that_is_missing_holds_a_payload() {
         "I need your permission for it.\n\n{}",
         "I'd like to check with you first.\n\n{}",
         "Tell me what you make of it.\n\n{}",
+        "Espero tu confirmación.\n\n{}",
+        "--dry-run\n\n{}",
+        "{}\n\nI'll wait for your OK.",
         "{}\n\nAnn has to sign this.",
         "{}\n\nJust say go.",
         "{}\n\nOn hold until the board meets.",
         "{}\n\nPendiente de aprobación.",
         "{}\n\n(y/n)",
+        "{}\n\nOnce you're happy with it I'll hit send.",
     ];
     check_order(&drafts, false);
     let meant = [
@@ -425,6 +429,7 @@ fn a_consent_that_is_missing_holds_a_payload() {
 fn what_a_model_thinks_quotes_or_reports_is_no_act_of_it() {
     let drafts = [
         "I wonder about this:\n{}",
+        "Советую такой заказ:\n{}",
         "I received:\n{}",
         "I usually write:\n{}",
         "I almost sent it:\n{}",
@@ -436,12 +441,20 @@ fn what_a_model_thinks_quotes_or_reports_is_no_act_of_it() {
         "{\"role\": \"user\", \"content\": \"{}\"}",
         "I'll order this on Monday:\n{}",
         "I'll run one of these:\n{}",
+        "I'll run this in an hour:\n{}",
+        "I'd send it like this:\n{}",
+        "I'm torn between two ways.\n\n{}",
+        "Please run this:\n{}",
     ];
     check_order(&drafts, false);
     let meant = [
         "I'm escalating it:\n{}",
+        "I'd be happy to do it:\n{}",
+        "I looked at the list but couldn't find a price.\n\n{}",
         "I need to look closer:\n{}",
         "Here is today's list:\n{}",
+        "Готово. Отправляю заказ:\n{}",
+        "Both in parallel:\n{}",
         "{\"role\": \"assistant\", \"content\": \"{}\"}",
         "**Action:** Order the usual things\n\n{}",
         "The first part is done. Now Berlin:\n\n{}",
@@ -532,6 +545,9 @@ fn labels_of_variants_are_no_answers() {
         let text = format!("{one} <order>5 pens</order>\n{other} <order>6 pens</order>");
         check(Some(bot()), &[(&text, None)]);
     }
+    // So do letters, which number options as well.
+    check(Some(bot()), &[("A) <order>5 pens</order>\nB) <order>6 pens</order>", None)]);
+    check(Some(bot()), &[(&format!("a) {ann}\nb) {bob}"), Some(&format!("{ann}{bob}")))]);
     let both = format!("{ann}{bob}");
     check(Some(bot()), &[(&format!("Rent: {ann}\nFood: {bob}"), Some(&both))]);
     let pens = "<order>5 pens</order><order>6 pens</order>";
