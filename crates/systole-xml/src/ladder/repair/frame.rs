@@ -6,8 +6,8 @@
 //!   no list of notations is needed;
 //! - the words that lead to it announce it. Nothing announces but what is known to: all words of the clause only announce
 //!   (`Here is the order:`, `Answer:`) or stand in the element, or the model says that it acts (`Now I order five:`, `Ordering
-//!   five:`). Unknown words lead to nothing, in any language. A sentence that has ended tells of something, unless it asks or
-//!   supposes. A label of unknown words is plain under a line that announces (`I place these orders:`, then `Pens: …`);
+//!   five:`). Unknown words lead to nothing, in any language. A sentence that has ended tells of something, unless it asks,
+//!   supposes or needs a consent, or points at the element (`The page says this.`). A label of unknown words is plain under a line that announces (`I place these orders:`, then `Pens: …`);
 //! - no word denies it, and no condition stands in the sentence before it (`denying.rs`);
 //! - what follows it neither asks, nor denies, nor waits for a consent.
 //!

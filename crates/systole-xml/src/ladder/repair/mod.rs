@@ -76,7 +76,8 @@
 //! no tag of XML (`<function=think>`).
 //!
 //! **Frames.** An element is sent only if the words that lead to it are known to announce it, and what follows it does not hold it
-//! back (`frame.rs`). Tags in which models enclose calls (`<tool_call>`) say nothing, if the contract doesn't declare them.
+//! back (`frame.rs`). Tags in which models enclose calls (`<tool_call>`) or an answer with a payload (`<response>`) say nothing,
+//! if the contract doesn't declare them. An element between two turns of another speaker is of a dialogue, and refused.
 //!
 //! **Several elements.** Of two elements, the first may be a draft that the text between them takes back. So only text that
 //! leads on may stand there (`between.rs`), or labels of one form.
