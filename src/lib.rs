@@ -12,6 +12,7 @@
 //! - [`settings`]: settings of the entrance over HTTP, of remote listeners and of models;
 //! - [`terminal`]: text of others, escaped for a terminal;
 //! - [`process`]: processes of programs, from their environment to their end;
+//! - [`drafts`]: what handlers have written so far of messages that are not there yet;
 //! - [`runtime`]: the runtime that turns the outputs of the core into work;
 //! - [`jobs`]: listeners with tasks: jobs, and registries of jobs;
 //! - [`listeners`]: listeners that are programs, workers, people or echoes;
@@ -90,6 +91,7 @@ mod accept;
 pub mod actor;
 #[cfg(feature = "yaml")]
 pub mod config;
+pub mod drafts;
 #[cfg(feature = "gateway")]
 pub mod gateway;
 pub mod jobs;

@@ -74,6 +74,10 @@ mapping! {
         dead_letters: Count<0, MANY> = 1024;
         /// Bytes of those dead letters.
         dead_letter_bytes: Size<0, BIG> = "64MiB";
+        /// Bytes of one draft, of which the beginning goes.
+        draft_bytes: Size<0, BIG> = "256KiB";
+        /// Bytes of all drafts; 0 for none.
+        draft_total_bytes: Size<0, BIG> = "16MiB";
     }
 }
 
@@ -111,5 +115,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Limits {
     keys.context_total_bytes.set(reader, &mut limits.context_total_bytes);
     keys.dead_letters.set(reader, &mut limits.dead_letters);
     keys.dead_letter_bytes.set(reader, &mut limits.dead_letter_bytes);
+    keys.draft_bytes.set(reader, &mut limits.draft_bytes);
+    keys.draft_total_bytes.set(reader, &mut limits.draft_total_bytes);
     limits
 }

@@ -229,6 +229,8 @@ mapping! {
         cut: Flag = false;
         /// Time until the answer.
         after: Time<1>;
+        /// Time between two words of the answer, which comes word by word.
+        pace: Time<1>;
         /// True if it answers requests for summaries.
         summary: Flag = false;
     }
@@ -655,8 +657,9 @@ fn rule(reader: &mut Reader, node: &Node) -> Option<Rule> {
     let answer = keys.answer.read(reader).map(str::to_owned);
     let cut = keys.cut.read(reader).unwrap_or_default();
     let after = keys.after.read(reader).unwrap_or(Duration::ZERO);
+    let pace = keys.pace.read(reader).unwrap_or(Duration::ZERO);
     let summary = keys.summary.read(reader).unwrap_or_default();
-    Some(Rule { listener, when, answer: answer?, cut, after, summary })
+    Some(Rule { listener, when, answer: answer?, cut, after, pace, summary })
 }
 
 /// Reports listeners without a model to ask.

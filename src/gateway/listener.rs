@@ -30,7 +30,7 @@ impl RemoteListener {
 
     async fn answer(&self, mail: MailRecord, thread: Thread) -> HandlerOutcome {
         let (id, name) = (mail.id, mail.mailbox.clone());
-        let told = match self.mailboxes.arrive(mail) {
+        let told = match self.mailboxes.arrive(mail, thread.drafter()) {
             Ok(told) => told,
             Err(ActError::Refused(Refused::Full(cap))) => {
                 return failed(format!("the mailbox of {name} is full: {cap} bytes wait in it"));

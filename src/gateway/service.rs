@@ -18,7 +18,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::recovered_mail::RecoveredMail;
 pub(super) use crate::runtime::Ending;
-use crate::runtime::{ActedElsewhere, Elsewhere, Following, JournalAppender, MailboxAct, Recoverable};
+use crate::runtime::{ActedElsewhere, Drafter, Elsewhere, Following, JournalAppender, MailboxAct, Recoverable};
 use crate::settings::Mode;
 use systole_store::clock::Clock;
 
@@ -35,7 +35,7 @@ struct Inner {
     appender: OnceLock<JournalAppender>,
     recovered_mail: RecoveredMail,
     /// Handlers that wait for the end of a message.
-    handlers: Mutex<HashMap<MessageId, oneshot::Sender<Ended>>>,
+    handlers: Mutex<HashMap<MessageId, Waiting>>,
     /// Ends on their way into the journal, and requests that wait for them.
     settling: Mutex<HashMap<MessageId, Vec<oneshot::Sender<()>>>>,
     arrivals: HashMap<Name, Notify>,
@@ -45,6 +45,12 @@ struct Inner {
     pushed: Mutex<Option<mpsc::UnboundedReceiver<Push>>>,
     /// True once the organism ends.
     stopping: watch::Sender<bool>,
+}
+
+/// A handler that waits for the end of a message.
+struct Waiting {
+    tell: oneshot::Sender<Ended>,
+    drafter: Option<Drafter>,
 }
 
 /// End of a message, for its handler.
@@ -256,10 +262,14 @@ impl MailboxService {
     }
 
     /// Puts a message into the mailbox of its listener; the receiver gets the end of the message.
-    pub(super) fn arrive(&self, mail: systole_core::journal::MailRecord) -> Result<oneshot::Receiver<Ended>, ActError> {
+    pub(super) fn arrive(
+        &self,
+        mail: systole_core::journal::MailRecord,
+        drafter: Option<Drafter>,
+    ) -> Result<oneshot::Receiver<Ended>, ActError> {
         let id = mail.id;
         let (tell, told) = oneshot::channel();
-        lock(&self.0.handlers).insert(id, tell);
+        lock(&self.0.handlers).insert(id, Waiting { tell, drafter });
         match self.act(MailboxInput::Arrived(mail)) {
             Ok(_) => Ok(told),
             Err(error) => {
@@ -267,6 +277,11 @@ impl MailboxService {
                 Err(error)
             }
         }
+    }
+
+    /// The way to the draft of a message whose handler waits for its end.
+    pub(super) fn drafter(&self, id: MessageId) -> Option<Drafter> {
+        lock(&self.0.handlers).get(&id).and_then(|waiting| waiting.drafter.clone())
     }
 
     /// Deregisters a dropped handler. An end that the handler got and did not pass on is written without it.
@@ -424,7 +439,7 @@ impl Inner {
         let attachment = appender.attach(ops, move |taken| inner.settled(id, taken));
         let handler = lock(&self.handlers).remove(&id);
         let unsent = match handler {
-            Some(handler) => handler.send(Ended { settlement, read, attachment }).err(),
+            Some(handler) => handler.tell.send(Ended { settlement, read, attachment }).err(),
             None => Some(Ended { settlement, read, attachment }),
         };
         if let Some(Ended { attachment, .. }) = unsent {

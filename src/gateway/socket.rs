@@ -30,7 +30,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::http::admin::{Look, asked, asked_client, perform};
+use super::http::drafts::{after, conversation, feed};
 use super::http::questions::{Deed, act as perform_on_question, wanted};
+use super::http::reader::Reader;
 use super::http::{document, parse_json};
 use super::problem::Problem;
 use crate::operations::Act;
@@ -183,6 +185,7 @@ fn router(organism: Arc<Organism>) -> Router {
         .route("/v1/admin/ask", post(ask))
         .route("/v1/admin/conversations", get(|s, r| looks_at(s, Look::Conversations, r)))
         .route("/v1/admin/conversations/{id}/threads", get(|s, p, r| look_of(s, Look::Threads, p, r)))
+        .route("/v1/admin/conversations/{id}/draft", get(drafts))
         .route("/v1/admin/threads/{id}/messages", get(|s, p, r| look_of(s, Look::Messages, p, r)))
         .route("/v1/admin/messages/{id}", get(|s, p, r| look_of(s, Look::Message, p, r)))
         .route("/v1/admin/dead-letters", get(|s, r| looks_at(s, Look::DeadLetters, r)))
@@ -208,6 +211,15 @@ async fn look_of(
     request: Request,
 ) -> Result<Response, Problem> {
     looks_at(organism, of(id), request).await
+}
+
+async fn drafts(
+    State(organism): State<Arc<Organism>>,
+    UrlPath(id): UrlPath<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let drafts = organism.drafts(conversation(&id)?, after(&request)?).await;
+    Ok(Reader::serve(None, None, |reader| feed(drafts, None, reader)))
 }
 
 async fn act(State(organism): State<Arc<Organism>>, request: Request) -> Result<Response, Problem> {

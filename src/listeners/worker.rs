@@ -183,6 +183,8 @@ impl WorkerListener {
                 }
                 Run::Lost(end) => end,
             };
+            // What the process has written is gone with it; the handler may run again.
+            context.thread().redraft();
             let lost = seat.lost();
             let why = match lost {
                 Lost::Unread => continue,

@@ -17,8 +17,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Bytes of the end of a text in an event, at most.
 const SHOWN: usize = 400;
 
-/// The growth of an answer, as its provider reports it. Operators see the text: every half second an event, with the end
-/// of the text. It is no part of the answer, and in no journal. The router drops an attempt that doesn't grow.
+/// The growth of an answer, as its provider reports it. The text is the [draft](crate::drafts) of the listener's message, and
+/// operators see its end in an event every half second. It is no part of the answer, and in no journal. The router drops an
+/// attempt that doesn't grow.
 #[derive(Clone)]
 pub struct Growth {
     shown: Option<Rc<State>>,
@@ -30,6 +31,8 @@ struct State {
     clock: Clock,
     /// Time of the next event.
     due: Cell<Time>,
+    /// True if the text is the draft of a message.
+    is_draft: bool,
 }
 
 /// The signs of life of one attempt.
@@ -47,10 +50,10 @@ impl Growth {
         Self { shown: None, pulse: Rc::default() }
     }
 
-    /// Growth of an answer to a handler on this thread.
-    pub(super) fn of(thread: &Thread, clock: &Clock) -> Self {
+    /// Growth of an answer to a handler on this thread: of the draft of its message, or of a text that is none.
+    pub(super) fn of(thread: &Thread, clock: &Clock, is_draft: bool) -> Self {
         let due = Cell::new(clock.now().after(PAUSE));
-        let shown = Rc::new(State { thread: thread.clone(), clock: clock.clone(), due });
+        let shown = Rc::new(State { thread: thread.clone(), clock: clock.clone(), due, is_draft });
         Self { shown: Some(shown), pulse: Rc::default() }
     }
 
@@ -81,15 +84,29 @@ impl Growth {
 
     /// Reports that the attempt failed.
     pub(super) fn fail(&self, attempt: ModelFailure) {
-        self.shown.iter().for_each(|state| state.thread.unanswered(attempt.clone()));
+        let Some(State { thread, is_draft, .. }) = self.shown.as_deref() else { return };
+        if *is_draft {
+            thread.redraft();
+        }
+        thread.unanswered(attempt);
     }
 
-    /// Shows the text so far. Operators see it, unless an event was made a moment before.
+    /// Shows the text so far: that of the call before, and more. Operators see it, unless an event was made a moment before.
     pub fn show(&self, text: &str) {
-        if self.pulse.text.replace(text.len()) != text.len() {
+        let before = self.pulse.text.replace(text.len());
+        if before != text.len() {
             self.thinks();
         }
-        let Some(State { thread, clock, due }) = self.shown.as_deref() else { return };
+        let Some(State { thread, clock, due, is_draft }) = self.shown.as_deref() else { return };
+        match text.get(before..) {
+            _ if !is_draft => {}
+            Some(more) => thread.draft(more),
+            // The provider has begun anew.
+            None => {
+                thread.redraft();
+                thread.draft(text);
+            }
+        }
         let now = clock.now();
         if now >= due.get() && !text.is_empty() {
             due.set(now.after(PAUSE));

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use systole_core::core::Silence;
 use systole_core::core::{
-    Answered as To, Failure, HandlerOutcome, Message, ModelAnswer, PrecheckedAnswer, ReadAnswer, Remembered, Usage,
-    precheck_answer,
+    Answered as To, DraftEnd, Failure, HandlerOutcome, Message, ModelAnswer, PrecheckedAnswer, ReadAnswer, Remembered,
+    Usage, precheck_answer,
 };
 use systole_core::vocab::{Fault, FaultCode, Time};
 use systole_xml::ladder::{Raw, Repair, RepairKind};
@@ -120,6 +120,7 @@ impl ModelListener {
                 Ok(read) => return Ok(read),
                 Err(fault) => fault,
             };
+            context.thread().give_draft_up(DraftEnd::Refused);
             if tried >= tries.max(1) {
                 return Err(gave_up(tried, &fault));
             }
@@ -178,7 +179,7 @@ impl ModelListener {
             subject: Subject::of(message),
             allowance: Allowance::of_whole(context.thread()),
             until,
-            growth: Growth::of(context.thread(), &clock),
+            growth: Growth::of(context.thread(), &clock, false),
             clock: clock.clone(),
         };
         let late = |_| Failure::new("the summary took longer than half of the time that was left");
@@ -212,7 +213,7 @@ impl ModelListener {
             subject: Subject::of(message),
             allowance: Allowance::of(context.thread(), mark),
             until,
-            growth: Growth::of(context.thread(), &clock),
+            growth: Growth::of(context.thread(), &clock, true),
             clock,
         };
         let Answered { backend, asked, completion, took } = self.llm.ask(asking).await.map_err(no_answer)?;

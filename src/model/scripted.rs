@@ -15,7 +15,7 @@ use crate::terminal::readable;
 const MODEL: &str = "scripted";
 
 impl Provider for Arc<Script> {
-    fn ask(&self, prompt: &ModelPrompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
+    fn ask(&self, prompt: &ModelPrompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
         let Some(rule) = self.rules.iter().find(|rule| rule.fits(prompt)).cloned() else {
             let script = if self.file.is_empty() { "the script" } else { &self.file };
             let script = if prompt.is_summary { format!("{script} (summary: true)") } else { script.to_owned() };
@@ -27,12 +27,19 @@ impl Provider for Arc<Script> {
             return Box::pin(async move { Err(setback) });
         };
         let input = prompt.bytes().div_ceil(BYTES_A_TOKEN);
-        let most = prompt.max_tokens.into();
+        let (most, growth) = (prompt.max_tokens.into(), growth.clone());
         Box::pin(async move {
             if !rule.after.is_zero() {
                 sleep(rule.after).await;
             }
             let (text, is_cut) = cut(rule.answer, most);
+            if !rule.pace.is_zero() {
+                for (at, _) in text.match_indices(' ') {
+                    growth.show(&text[..at]);
+                    sleep(rule.pace).await;
+                }
+                growth.show(&text);
+            }
             let output = (text.len() as u64).div_ceil(BYTES_A_TOKEN);
             Ok(Completion {
                 text,

@@ -42,6 +42,8 @@ pub use handler::response::{
     Emit, Response, call, call_on, call_to, continue_with, none, reply_any, spawn_thread, write,
 };
 pub use handler::result::{AtomicResponse, HandlerResult};
+#[cfg(feature = "gateway")]
+pub(crate) use handler::thread::Drafter;
 pub(crate) use handler::thread::Noted;
 pub use handler::thread::{IntoRequest, Thread};
 pub use organism::builder::OrganismBuilder;

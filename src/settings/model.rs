@@ -191,6 +191,8 @@ pub struct Rule {
     pub cut: bool,
     /// Time until the answer is there.
     pub after: Duration,
+    /// Time between two words of the answer, which grows so; by default it comes as a whole.
+    pub pace: Duration,
     /// Lets the rule answer requests for summaries, rather than those for answers.
     pub summary: bool,
 }
@@ -201,6 +203,7 @@ systole_core::vocab::setters!(Rule {
     answer: impl Into<String>,
     cut: bool,
     after: Duration,
+    pace: Duration,
     summary: bool,
 });
 

@@ -20,6 +20,7 @@ const MODULES: [(&str, &[&str]); 4] = [
             "terminal",
             "network",
             "process",
+            "drafts",
             "runtime",
             "jobs",
             "listeners",

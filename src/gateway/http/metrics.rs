@@ -252,12 +252,14 @@ async fn scrape(app: &AppState, oldest: &BTreeMap<Name, Time>, names: bool) -> S
         .all()
         .into_iter()
         .map(|((status, code), count)| (vec![("status", status.to_string()), ("code", code.to_owned())], count));
+    let drafts = app.organism.draft_figures();
     let counters = vec![
         (
             "messages",
             "Messages that came in (injected, emitted, made, redriven, recovered) and their ends (the others)",
             fates,
         ),
+        ("dropped_draft_bytes", "Bytes of drafts that fell out for later text", alone(drafts.dropped)),
         ("dropped_dead_letters", "Dead letters that later ones pushed out", alone(dropped)),
         ("gateway_rate_limited", "Requests that were refused for their rate", limited),
         ("gateway_unauthorized", "Requests without a valid token", unauthorized.into()),
@@ -277,6 +279,8 @@ async fn scrape(app: &AppState, oldest: &BTreeMap<Name, Time>, names: bool) -> S
             "Submissions and ends on their way into the journal, and submissions whose answers are waited for",
             alone(waiters),
         ),
+        ("drafts", "Open drafts", alone(drafts.drafts)),
+        ("draft_bytes", "Bytes of drafts in memory", alone(drafts.bytes)),
         ("gateway_connections", "Connections", alone(connections)),
         ("gateway_calls", "Calls in flight", alone(calls)),
         ("gateway_body_bytes", "Bytes of bodies in memory", alone(app.edge.bodies.bytes())),

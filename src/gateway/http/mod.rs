@@ -7,6 +7,7 @@ pub(super) mod browser;
 mod call;
 mod caller;
 pub(super) mod console;
+pub(super) mod drafts;
 mod failures;
 mod health;
 mod jobs;
@@ -21,6 +22,7 @@ mod presence;
 mod protocol;
 pub(super) mod questions;
 mod rate;
+pub(super) mod reader;
 mod rejections;
 mod request;
 mod resource_request;
@@ -373,6 +375,7 @@ pub(super) fn calls() -> Vec<Call> {
             .refuses(&[403, 404]),
     ];
     calls.extend(tasks::transitions());
+    calls.extend(drafts::calls());
     calls.extend(questions::calls());
     calls.extend(admin::calls());
     calls

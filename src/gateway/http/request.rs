@@ -122,6 +122,11 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
     key.map(|key| Some(key.to_owned())).ok_or_else(problem)
 }
 
+/// The last event that a browser saw; one that has seen none sends an empty id.
+pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get("last-event-id").map(|id| id.to_str().unwrap_or("?")).filter(|id| !id.is_empty())
+}
+
 /// The caller's place in a trace, by the header `traceparent`; none if that is malformed, or there several times (W3C Trace
 /// Context, section 3.2).
 pub(super) fn caller(headers: &HeaderMap) -> Option<Traceparent> {

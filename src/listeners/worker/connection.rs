@@ -13,6 +13,7 @@ use super::line::{self, Recorded};
 use super::line_process::Written;
 use crate::process::Subject;
 use crate::process::streams::keep_end;
+use crate::runtime::Thread;
 
 /// Bytes that wait for a process to read them; beyond, messages and answers wait themselves.
 const ROOM: usize = 256 * 1024;
@@ -43,9 +44,12 @@ pub(super) struct ProcessEnd {
     pub(super) said: String,
 }
 
-/// The lines of a process about a message, for its handler: the exchange bounds them, but for progress.
+/// The lines of a process about a message, for its handler: the exchange bounds them, but for reports. A draft goes into the
+/// table of drafts at once, which bounds it.
 struct LineQueue {
     subject: Subject,
+    /// The thread of the handler, for its draft.
+    thread: Thread,
     effects: VecDeque<LineEffect>,
     waker: Option<Waker>,
     /// The end of what the process wrote on standard error while it had no other message.
@@ -113,9 +117,9 @@ impl Connection {
     }
 
     /// Registers a message before it is sent, with the values that it recorded in earlier runs.
-    pub(super) fn open(self: &Rc<Self>, subject: Subject, recorded: &[Recorded]) -> MessageHandle {
+    pub(super) fn open(self: &Rc<Self>, subject: Subject, thread: Thread, recorded: &[Recorded]) -> MessageHandle {
         let id = subject.id;
-        let queue = LineQueue { subject, effects: VecDeque::new(), waker: None, said: String::new() };
+        let queue = LineQueue { subject, thread, effects: VecDeque::new(), waker: None, said: String::new() };
         let queue = Rc::new(RefCell::new(queue));
         if !self.has_ended() {
             self.exchange.borrow_mut().open(id, recorded, Rc::clone(&queue));
@@ -183,6 +187,13 @@ impl Connection {
                 self.push(&line::cancel(id));
             }
             let mut queue = queue.borrow_mut();
+            if let LineEffect::Drafted { text, anew } = &effect {
+                if *anew {
+                    queue.thread.redraft();
+                }
+                queue.thread.draft(text);
+                return Ok(());
+            }
             // Of progress that comes faster than it is taken, the last is shown, and use is added up: a process can't fill the
             // inbox.
             match (&effect, queue.effects.back_mut()) {

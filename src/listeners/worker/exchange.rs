@@ -76,6 +76,13 @@ pub enum LineEffect {
     Progressed(String),
     /// The use of a model by the program itself.
     Used(ModelAnswer),
+    /// What the handler has written so far of its answer.
+    Drafted {
+        /// Text behind the text before.
+        text: String,
+        /// True if the text before is given up.
+        anew: bool,
+    },
     /// One open call or value too many, two under one label, values of too many bytes, or a line that is too long: the
     /// message has ended, with this fault, and is cancelled.
     Overdrawn(Fault),
@@ -84,7 +91,14 @@ pub enum LineEffect {
 impl LineEffect {
     /// Returns whether the message has ended.
     pub fn is_end(&self) -> bool {
-        !matches!(self, Self::Called { .. } | Self::Recorded { .. } | Self::Progressed(_) | Self::Used(_))
+        match self {
+            Self::Called { .. }
+            | Self::Recorded { .. }
+            | Self::Progressed(_)
+            | Self::Used(_)
+            | Self::Drafted { .. } => false,
+            Self::Wrote(_) | Self::Failed { .. } | Self::Overdrawn(_) => true,
+        }
     }
 }
 
@@ -175,7 +189,8 @@ impl<T> Exchange<T> {
             Line::About(id, about) => (id, about),
         };
         let Some(flight) = self.flights.get_mut(&id) else {
-            self.strays += 1;
+            // A program that is cancelled while it writes says so many times how far it is, and means no harm.
+            self.strays += u32::from(!about.is_report());
             return if self.strays > STRAYS {
                 Err(format!("{STRAYS} lines in a row were about messages that are not in flight"))
             } else {
@@ -189,6 +204,7 @@ impl<T> Exchange<T> {
             About::Cut(bytes) => LineEffect::Overdrawn(too_long_a_line(bytes, self.longest)),
             About::Progress(text) => LineEffect::Progressed(clipped(&text, SENTENCE).to_owned()),
             About::Usage(answer) => LineEffect::Used(answer),
+            About::Draft { text, anew } => LineEffect::Drafted { text, anew },
             About::Call { label, .. } | About::Record { label, .. }
                 if flight.labels.len() >= self.fanout || flight.labels.contains(&label) =>
             {
@@ -382,6 +398,18 @@ mod tests {
         let effect = about(&mut exchange, &format!(r#""progress":"{}""#, "x".repeat(5000)));
         assert!(matches!(&effect, LineEffect::Progressed(text) if text.len() == SENTENCE), "{effect:?}");
         assert_eq!(exchange.load(), 1);
+    }
+
+    #[test]
+    fn a_draft_leaves_its_message_open_and_may_come_too_late_as_often_as_it_likes() {
+        let mut exchange = exchange(1);
+        let effect = about(&mut exchange, r#""draft":"Once upon","anew":true"#);
+        assert!(matches!(&effect, LineEffect::Drafted { text, anew: true } if text == "Once upon"), "{effect:?}");
+        about(&mut exchange, r#""payloads":[]"#);
+        for kind in ["draft", "progress"].into_iter().cycle().take(3 * STRAYS as usize) {
+            let late = exchange.judge(Written::Whole(format!(r#"{{"id":"{ID}","{kind}":" a time"}}"#).as_bytes()));
+            assert!(matches!(late, Ok((LineKind::Stray { .. }, None))), "{late:?}");
+        }
     }
 
     #[test]

@@ -44,8 +44,20 @@ pub(super) enum About {
     },
     Progress(String),
     Usage(ModelAnswer),
+    /// Text of a draft, or the beginning of another one.
+    Draft {
+        text: String,
+        anew: bool,
+    },
     /// A line that is too long, with its length: its content is not known.
     Cut(usize),
+}
+
+impl About {
+    /// Returns whether it only tells how far the handler is.
+    pub(super) fn is_report(&self) -> bool {
+        matches!(self, Self::Progress(_) | Self::Usage(_) | Self::Draft { .. })
+    }
 }
 
 /// A value that the handler of a message recorded in an earlier run.
@@ -72,6 +84,9 @@ struct Incoming {
     value: Option<Box<RawValue>>,
     progress: Option<String>,
     usage: Option<Used>,
+    draft: Option<String>,
+    #[serde(default)]
+    anew: bool,
     #[serde(rename = "as")]
     label: Option<String>,
     pong: Option<u64>,
@@ -120,26 +135,27 @@ pub(super) fn read(line: &[u8]) -> Result<Line, String> {
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Err("it is no JSON object".to_owned());
     }
-    let Incoming { id, payloads, error, call, to, record, value, progress, usage, label, pong } =
+    let Incoming { id, payloads, error, call, to, record, value, progress, usage, draft, anew, label, pong } =
         serde_json::from_slice(line).map_err(|error| error.to_string())?;
     if label.as_ref().is_some_and(|label| label.len() > LABEL) {
         return Err(format!("\"as\" has at most {LABEL} bytes"));
     }
     let needed = "a line that is answered needs \"as\", which the answer will name";
-    let about = match (payloads, error, call, record, progress, usage, pong) {
-        (None, None, None, None, None, None, Some(pong)) => return Ok(Line::Pong(pong)),
-        (Some(payloads), None, None, None, None, None, None) => About::Payloads(payloads),
-        (None, Some(error), None, None, None, None, None) => About::Error(error, label),
-        (None, None, Some(xml), None, None, None, None) => About::Call { xml, to, label: label.ok_or(needed)? },
-        (None, None, None, Some(name), None, None, None) => About::Record {
+    let about = match (payloads, error, call, record, progress, usage, draft, pong) {
+        (None, None, None, None, None, None, None, Some(pong)) => return Ok(Line::Pong(pong)),
+        (Some(payloads), None, None, None, None, None, None, None) => About::Payloads(payloads),
+        (None, Some(error), None, None, None, None, None, None) => About::Error(error, label),
+        (None, None, Some(xml), None, None, None, None, None) => About::Call { xml, to, label: label.ok_or(needed)? },
+        (None, None, None, Some(name), None, None, None, None) => About::Record {
             name,
             value: value.unwrap_or_else(|| RawValue::NULL.to_owned()),
             label: label.ok_or(needed)?,
         },
-        (None, None, None, None, Some(text), None, None) => About::Progress(text),
-        (None, None, None, None, None, Some(used), None) => About::Usage(used.answer()?),
+        (None, None, None, None, Some(text), None, None, None) => About::Progress(text),
+        (None, None, None, None, None, Some(used), None, None) => About::Usage(used.answer()?),
+        (None, None, None, None, None, None, Some(text), None) => About::Draft { text, anew },
         _ => {
-            let kinds = r#""payloads", "error", "call", "record", "progress", "usage" and "pong""#;
+            let kinds = r#""payloads", "error", "call", "record", "progress", "usage", "draft" and "pong""#;
             return Err(format!("it needs exactly one of {kinds}"));
         }
     };

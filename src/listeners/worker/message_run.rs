@@ -49,7 +49,7 @@ pub(super) async fn run_message(
 ) -> Run {
     let history = context.contract().context.then(|| context.thread().history());
     let line = line::work(message, history, records.all());
-    let mut handle = connection.open(Subject::of(message), records.all());
+    let mut handle = connection.open(Subject::of(message), context.thread().clone(), records.all());
     handle.delivered = connection.send(&line).await;
     drop(line);
     if handle.delivered {
@@ -89,6 +89,8 @@ pub(super) async fn run_message(
             }
             Step::Line(Ok(LineEffect::Progressed(text))) => context.thread().progress(text),
             Step::Line(Ok(LineEffect::Used(answer))) => context.thread().used(answer),
+            // The connection has taken it.
+            Step::Line(Ok(LineEffect::Drafted { .. })) => {}
             Step::Answered(label, outcome) => {
                 let answer = outcome.as_ref().map(|answer| answer.payload.payload().as_str());
                 connection.answer(message.id, &label, &line::answer(message.id, &label, answer)).await;

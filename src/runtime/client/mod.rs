@@ -20,6 +20,7 @@ use systole_xml::schema::Draft;
 use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
 
+use crate::drafts::Drafts;
 use crate::runtime::handler::response::call_to;
 use crate::runtime::handler::thread::IntoRequest;
 use crate::runtime::shard::command::Command;
@@ -361,6 +362,12 @@ impl Conversation {
     /// Returns the id of the conversation.
     pub fn id(&self) -> ThreadId {
         self.root
+    }
+
+    /// Reads the drafts of the conversation from now on: what its handlers have written so far of messages that are not there
+    /// yet. They end with the conversation.
+    pub fn drafts(&self) -> Drafts {
+        self.client.shared.drafts.read(self.root, None)
     }
 
     /// Sends a request.

@@ -7,22 +7,27 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use systole_core::core::{
-    Answer, Emission, EmissionKind, Failure, Input, Join, ListenerId, Message, ModelAnswer, Remembered,
+    Answer, DraftEnd, Emission, EmissionKind, Failure, Input, Join, ListenerId, Message, ModelAnswer, Remembered,
 };
 #[cfg(feature = "gateway")]
-use systole_core::core::{Attachment, ModelFailure, Short, Usage};
+use systole_core::core::{Attachment, CoreId, ModelFailure, Short, Usage};
 use systole_core::journal::{NoteRecord, Number};
 use systole_core::protocol::Request;
 #[cfg(feature = "gateway")]
 use systole_core::vocab::Amounts;
-use systole_core::vocab::{Fault, FaultCode, ThreadId, Time};
+use systole_core::vocab::{Fault, FaultCode, MessageId, ThreadId, Time};
 #[cfg(feature = "gateway")]
 use systole_xml::ladder::Canonical;
 use systole_xml::ladder::{Raw, Repair};
 use systole_xml::schema::{Draft, IntoDraft, Payload};
+#[cfg(feature = "gateway")]
+use tokio::sync::oneshot;
 
 use super::calling::{Calling, CallingAll, Read};
 use super::response::{Emit, call_on, call_to};
+use crate::drafts::DraftSubject;
+#[cfg(feature = "gateway")]
+use crate::runtime::shard::command::{Command, Links};
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::handlers::HandlerKey;
 use crate::runtime::shard::restart::Rests;
@@ -36,6 +41,8 @@ use systole_store::entropy::Entropy;
 #[derive(Debug, Clone)]
 pub struct Thread {
     id: ThreadId,
+    root: ThreadId,
+    message_id: MessageId,
     deadline: Option<Time>,
     #[cfg(feature = "gateway")]
     is_budgeted: bool,
@@ -57,6 +64,8 @@ impl Thread {
         let notes = (!notes.is_empty()).then(|| notes.into());
         Self {
             id: message.thread,
+            root: message.root,
+            message_id: message.id,
             deadline: message.deadline,
             #[cfg(feature = "gateway")]
             is_budgeted: message.is_budgeted,
@@ -146,6 +155,40 @@ impl Thread {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
             shard_context.tell_of(self.key, Input::Progressed { invocation: self.key.invocation, text: text.into() });
         }
+    }
+
+    /// Shows what the handler has written so far of the message that it is about to send: adds text to its
+    /// [draft](crate::drafts), and begins one if it has none. It has no effect, no journal keeps it, and it is gone when the
+    /// handler's message is there.
+    ///
+    /// As a call, it works on the thread of the shard alone: a handler that blocks has no draft.
+    pub fn draft(&self, text: &str) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            shard_context.draft(self.key, self.draft_subject(), text);
+        }
+    }
+
+    /// Gives the draft up: text from now on is that of another one. Its readers learn that the first one is gone.
+    pub fn redraft(&self) {
+        self.give_draft_up(DraftEnd::Retried);
+    }
+
+    pub(crate) fn give_draft_up(&self, end: DraftEnd) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            shard_context.give_draft_up(self.key, end);
+        }
+    }
+
+    fn draft_subject(&self) -> DraftSubject {
+        DraftSubject { conversation: self.root, thread: self.id, message: self.message_id }
+    }
+
+    /// A way to write the draft of the handler from other threads; none outside of the thread of the organism's shard.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn drafter(&self) -> Option<Drafter> {
+        let shard_context = ShardContext::here(self.key.shard_context)?;
+        let (links, shard) = (shard_context.links.clone(), shard_context.shard);
+        Some(Drafter { links, shard, key: self.key, subject: self.draft_subject() })
     }
 
     /// Stops the handler's time while it waits for a process of its listener, or starts it again.
@@ -431,6 +474,27 @@ impl Thread {
             count => Err(failed(format!("a call awaits one request, not {count}: use call_all or call_all_any"))),
         });
         Calling::new(self.key, requests, read)
+    }
+}
+
+/// A way to the draft of a handler, from other threads.
+#[cfg(feature = "gateway")]
+#[derive(Clone)]
+pub(crate) struct Drafter {
+    links: Links,
+    shard: CoreId,
+    key: HandlerKey,
+    subject: DraftSubject,
+}
+
+#[cfg(feature = "gateway")]
+impl Drafter {
+    /// Adds text to the draft, or to another one if it is to begin `anew`; whether the handler is still there.
+    pub(crate) async fn write(&self, text: String, anew: bool) -> bool {
+        let (tell, told) = oneshot::channel();
+        let (key, subject) = (self.key, self.subject);
+        self.links.send(self.shard, Command::Draft { key, subject, text, anew, tell });
+        told.await.unwrap_or(false)
     }
 }
 

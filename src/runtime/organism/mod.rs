@@ -15,14 +15,17 @@ use std::time::Duration;
 use systole_core::core::Latency;
 use systole_core::core::{
     Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, Directory, Event, Exit, Gauge, Input,
-    ListenerSlots, OpenThread, Party, Snapshot,
+    ListenerSlots, OpenFilter, OpenThread, Party, Snapshot,
 };
 use systole_core::journal::{JournalError, JournalErrorKind, Op, Step};
-use systole_core::vocab::{IdKey, Name, Partition, Partitions, Time};
+use systole_core::vocab::{IdKey, Name, Partition, Partitions, ThreadId, Time};
 use systole_xml::schema::Catalog;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 
+#[cfg(feature = "gateway")]
+use crate::drafts::DraftFigures;
+use crate::drafts::{DraftCursor, DraftTable, Drafts};
 use crate::journal::{JournalFeeder, Logs, Query, Room, Store, Written};
 use crate::process::ending;
 use crate::runtime::client::{Client, SendError};
@@ -178,7 +181,7 @@ impl Organism {
             tracing::warn!(organism = %blueprint.organism, "{warning}");
         }
         let (links, receivers) = links(shards);
-        let limits = &blueprint.limits;
+        let limits = blueprint.limits.clone();
         let exits: Vec<_> = blueprint.clients().map(|_| Exit::new(limits.egress, limits.egress_bytes)).collect();
         let (ports, egresses): (Vec<_>, Vec<_>) = exits.iter().cloned().map(ClientPort::new).unzip();
         let directory = Directory::default();
@@ -203,6 +206,7 @@ impl Organism {
             pending_acks: PendingAcks::default(),
             #[cfg(feature = "gateway")]
             endings: Arc::default(),
+            drafts: DraftTable::new(&limits, epoch),
             turn: AtomicU8::new(0),
             sampler,
             paused: Mutex::new(paused),
@@ -248,6 +252,7 @@ impl Organism {
             hosts: hosts.clone(),
             key: key.clone(),
             events: events.as_ref().map(EventRing::writer),
+            drafts: shared.drafts.writer(),
             commands,
             pulse: Arc::default(),
         });
@@ -298,6 +303,25 @@ impl Organism {
         notify: &Arc<tokio::sync::Notify>,
     ) -> crate::runtime::shard::endings::WatchedEnd {
         self.shared.endings.watch(root, notify)
+    }
+
+    /// Reads the drafts of a conversation: what its handlers have written so far of messages that are not there yet. Behind a
+    /// cursor, or from the beginnings of the open drafts on.
+    pub async fn drafts(&self, conversation: ThreadId, after: Option<DraftCursor>) -> Drafts {
+        let drafts = self.shared.drafts.read(conversation, after);
+        // It may have ended before.
+        let wanted = OpenFilter { limit: 1, among: Some(Arc::new([conversation].into())), ..OpenFilter::default() };
+        let open = self.shared.look(move |core| core.open_conversations(&wanted).len()).await;
+        if open.into_iter().sum::<usize>() == 0 {
+            drafts.end();
+        }
+        drafts
+    }
+
+    /// The amounts of drafts.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn draft_figures(&self) -> DraftFigures {
+        self.shared.drafts.figures()
     }
 
     /// Returns the choice of conversations that are traced; `None` if none are.

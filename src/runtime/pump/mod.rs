@@ -10,6 +10,8 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
+#[cfg(feature = "gateway")]
+use systole_core::core::DraftEnd;
 use systole_core::core::{Core, CoreId, Event, EventKind, Input, ListenerId, OperationError, Output, Start};
 use systole_core::journal::{Recovered, Step};
 use systole_core::vocab::{Partitions, ThreadPath, Time};
@@ -334,6 +336,14 @@ impl Shard {
                 self.shard_context.handlers.borrow_mut().remove(to, invocation);
                 self.cores.handle(to, Input::Finished { invocation, outcome }, now);
             }
+            #[cfg(feature = "gateway")]
+            Command::Draft { key, subject, text, anew, tell } => {
+                if anew {
+                    self.shard_context.give_draft_up(key, DraftEnd::Retried);
+                }
+                // The caller may have hung up.
+                let _ = tell.send(self.shard_context.draft(key, subject, &text));
+            }
             Command::Unblocked { listener, key, outcome } => {
                 if let Some(host) = self.host(listener) {
                     host.ended(key, outcome);
@@ -392,6 +402,7 @@ impl Shard {
             Output::Egress { egress, place } => self.router.pass(egress, place),
             Output::Closed { root, .. } | Output::Gone { root } => {
                 self.router.close(root);
+                self.shared.drafts.conversation_over(root);
                 #[cfg(feature = "gateway")]
                 self.shared.endings.over(root);
             }
@@ -421,6 +432,7 @@ impl Shard {
                 }
                 None => context.reserved(core, invocation, result),
             },
+            Output::DraftOver { invocation, end } => context.draft_over(core, invocation, end),
             Output::Event(event) => {
                 if let Some(events) = &self.events {
                     events.write(event);

@@ -14,6 +14,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{JoinHandle, spawn_local, unconstrained};
 
 use super::{MakeCore, Shard, ShardChannels};
+use crate::drafts::DraftWriter;
 use crate::runtime::handler::host::HostFactory;
 use crate::runtime::shard::breakdown::Breakdown;
 use crate::runtime::shard::command::Command;
@@ -40,6 +41,8 @@ pub(crate) struct ShardSpec {
     pub(crate) key: IdKey,
     /// The shard's end of the ring of events, if there are any.
     pub(crate) events: Option<EventWriter>,
+    /// The shard's end of the drafts.
+    pub(crate) drafts: DraftWriter,
     pub(crate) commands: UnboundedReceiver<(CoreId, Command)>,
     pub(crate) pulse: Arc<Pulse>,
 }
@@ -99,6 +102,7 @@ impl ShardSpec {
             hosts,
             key,
             events,
+            drafts,
             commands,
             pulse,
         } = self;
@@ -109,7 +113,7 @@ impl ShardSpec {
             shared.blueprint.clone(),
             shared.catalog.clone(),
             key.clone(),
-            pulse,
+            (drafts, pulse),
         );
         let cores = u16::try_from(shared.links.shards().count()).expect("made from a u16");
         let observed = events.is_some();

@@ -20,6 +20,8 @@ use super::cores::Cores;
 use super::egress::EgressSender;
 use super::handlers::HandlerKey;
 use super::restart::Rests;
+#[cfg(feature = "gateway")]
+use crate::drafts::DraftSubject;
 
 /// A command to a shard.
 ///
@@ -49,6 +51,9 @@ pub(crate) enum Command {
     Finished { invocation: InvocationId, outcome: HandlerOutcome },
     /// A handler of this shard that runs on a thread of its own has ended.
     Unblocked { listener: ListenerId, key: HandlerKey, outcome: HandlerOutcome },
+    /// Text for the draft of a handler of this shard, from elsewhere; `tell` gets whether the handler is there.
+    #[cfg(feature = "gateway")]
+    Draft { key: HandlerKey, subject: DraftSubject, text: String, anew: bool, tell: oneshot::Sender<bool> },
     /// An operation for its core, with the record of the act; `tell` gets the result.
     Operate { operation: Operation, act: Option<Box<ActRecord>>, tell: oneshot::Sender<Result<(), OperationError>> },
     /// Runs a query on the cores of the shard.

@@ -12,16 +12,18 @@ use std::time::Duration;
 use systole_core::core::Short;
 use systole_core::core::catch_panic::Panicked;
 use systole_core::core::{
-    Blueprint, CallId, CoreId, Emission, HandlerOutcome, Input, InvocationId, Join, ListenerId, ModelAnswer, Settled,
+    Blueprint, CallId, CoreId, DraftEnd, Emission, HandlerOutcome, Input, InvocationId, Join, ListenerId, ModelAnswer,
+    Settled,
 };
 use systole_core::journal::NoteRecord;
 use systole_core::vocab::{Fault, FaultCode, IdKey};
 use systole_xml::schema::Catalog;
 
 use super::command::{Command, Links};
-use super::handlers::{Handler, HandlerKey, Handlers, Place};
+use super::handlers::{Handler, HandlerKey, Handlers, Place, is_moving};
 use super::restart::{Rest, Restarts, given_up};
 use super::watchdog::Pulse;
+use crate::drafts::{DraftSource, DraftSubject, DraftWriter, RunId};
 use systole_store::clock::Clock;
 
 /// The shared state of one shard: the local queue into its core, the running handlers, the links to other shards.
@@ -38,6 +40,8 @@ pub(crate) struct ShardContext {
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "for listeners that models speak for"))]
     pub(crate) key: IdKey,
     pub(crate) handlers: RefCell<Handlers>,
+    /// The drafts of the organism.
+    drafts: DraftWriter,
     /// The failures in a row of listeners of this shard.
     restarts: RefCell<BTreeMap<ListenerId, Restarts>>,
     inputs: RefCell<VecDeque<(CoreId, Input)>>,
@@ -67,7 +71,7 @@ impl ShardContext {
         blueprint: Arc<Blueprint>,
         catalog: Arc<Catalog>,
         key: IdKey,
-        pulse: Arc<Pulse>,
+        (drafts, pulse): (DraftWriter, Arc<Pulse>),
     ) -> Rc<Self> {
         let shard_context = Rc::new(Self {
             token: NEXT_TOKEN.fetch_add(1, Ordering::Relaxed),
@@ -78,6 +82,7 @@ impl ShardContext {
             catalog,
             key,
             handlers: RefCell::default(),
+            drafts,
             restarts: RefCell::default(),
             inputs: RefCell::default(),
             pump: Cell::default(),
@@ -245,11 +250,42 @@ impl ShardContext {
         self.end(key, given_up());
     }
 
+    /// Adds text to the draft of a handler of this shard; `false` if that has ended.
+    pub(crate) fn draft(&self, key: HandlerKey, subject: DraftSubject, text: &str) -> bool {
+        let known = self.with(key, |handler| (handler.listener, !std::mem::replace(&mut handler.drafts, true)));
+        let Some((listener, begins)) = known else { return false };
+        if !self.drafts.is_on() {
+            return true;
+        }
+        if begins {
+            self.tell(key.origin, Input::Drafted { invocation: key.invocation });
+        }
+        let source = || Arc::new(DraftSource { subject, listener: self.blueprint[listener].name.clone() });
+        self.drafts.write(key.run(), source, text);
+        true
+    }
+
+    /// Ends the draft of a handler, which may begin another one.
+    pub(crate) fn give_draft_up(&self, key: HandlerKey, end: DraftEnd) {
+        if self.with(key, |handler| handler.drafts) == Some(true) {
+            self.drafts.give_up(key.run(), end);
+        }
+    }
+
+    /// Ends the draft of a handler that is over.
+    pub(crate) fn draft_over(&self, core: CoreId, invocation: InvocationId, end: DraftEnd) {
+        self.drafts.over(RunId { core, invocation }, end);
+    }
+
     /// Takes a handler out, and tells its core. The listener, unless it was out already.
     fn end(&self, key: HandlerKey, outcome: HandlerOutcome) -> Option<ListenerId> {
         let handler = self.handlers.borrow_mut().remove(key.origin, key.invocation)?;
         if handler.fresh {
             self.one_less_fresh();
+        }
+        // Its message runs again. All else the core tells, once it has judged what the handler made.
+        if handler.drafts && is_moving() {
+            self.drafts.give_up(key.run(), DraftEnd::Retried);
         }
         if self.is_here(key.origin) {
             self.tell(key.origin, Input::Finished { invocation: key.invocation, outcome });

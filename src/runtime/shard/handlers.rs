@@ -11,6 +11,8 @@ use systole_core::core::{CallId, CoreId, InvocationId, ListenerId, Settled};
 use systole_core::journal::NoteRecord;
 use systole_core::vocab::Fault;
 
+use crate::drafts::RunId;
+
 thread_local! {
     /// True while a handler of this thread is dropped whose message runs again.
     static MOVES: Cell<bool> = const { Cell::new(false) };
@@ -40,6 +42,13 @@ pub(crate) struct HandlerKey {
     pub(crate) invocation: InvocationId,
 }
 
+impl HandlerKey {
+    /// The run, as drafts know it.
+    pub(crate) fn run(self) -> RunId {
+        RunId { core: self.origin, invocation: self.invocation }
+    }
+}
+
 /// All handlers that a shard knows: those that run in it, and those that run elsewhere for its own threads. Found by
 /// index, without hashing: a core numbers them densely.
 #[derive(Default)]
@@ -58,6 +67,8 @@ pub(crate) struct Handler {
     pub(crate) parked: bool,
     /// True if the handler is here and has not run yet.
     pub(crate) fresh: bool,
+    /// True once it has written a draft.
+    pub(crate) drafts: bool,
     next_call: u32,
     /// Number of notes of earlier runs that were taken, of each name.
     taken: Vec<(Arc<str>, usize)>,
@@ -141,6 +152,7 @@ impl Handler {
             can_park,
             parked: false,
             fresh,
+            drafts: false,
             next_call: 0,
             taken: Vec::new(),
             next_note: 0,

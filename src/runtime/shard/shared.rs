@@ -18,6 +18,7 @@ use super::egress::{EgressReceiver, Given};
 #[cfg(feature = "gateway")]
 use super::endings::Endings;
 use super::pending_acks::PendingAcks;
+use crate::drafts::DraftTable;
 use crate::journal::LogFull;
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     /// Conversations whose end is waited for.
     #[cfg(feature = "gateway")]
     pub(crate) endings: Arc<Endings>,
+    /// The drafts of handlers.
+    pub(crate) drafts: Arc<DraftTable>,
     /// The partition of the next conversation.
     pub(crate) turn: AtomicU8,
     /// The conversations that are traced, if any are.

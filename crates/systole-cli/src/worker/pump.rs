@@ -271,7 +271,7 @@ impl Pump {
             LineEffect::Wrote(output) => Received::Answer(Answer { line, content: Content::Wrote(output) }),
             LineEffect::Failed { text, .. } => Received::Answer(Answer { line, content: Content::Error(text) }),
             LineEffect::Called { label, call, .. } => Received::Call(Call { line, id, label, call }),
-            LineEffect::Progressed(_) | LineEffect::Used(_) => return Ok(None),
+            LineEffect::Progressed(_) | LineEffect::Used(_) | LineEffect::Drafted { .. } => return Ok(None),
             // Behind the end of the input nothing is confirmed.
             LineEffect::Recorded { .. } => return Err(broken(line, "no value to record")),
             LineEffect::Overdrawn(fault) => {

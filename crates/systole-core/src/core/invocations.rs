@@ -55,6 +55,8 @@ pub(super) struct Invocation {
     left: Option<Duration>,
     /// True while it can't work: its time stands still.
     stalled: bool,
+    /// True once it has written a draft.
+    pub drafts: bool,
     /// True while it waits for a party elsewhere, until it takes a result.
     pub waits_elsewhere: bool,
     /// Groups of calls that are on the entrance queue.
@@ -75,6 +77,8 @@ pub(super) struct Holdings {
     pub slot: Option<ListenerId>,
     /// The journal's knowledge of the message, if there is a journal.
     pub record: Option<Box<InvocationRecord>>,
+    /// The handler, if it wrote a draft that is not over.
+    pub draft: Option<InvocationId>,
 }
 
 /// The state of a handler.
@@ -288,6 +292,7 @@ impl Invocations {
             phase: Phase::Parked,
             left: self.setup.blueprint[listener].timeout.filter(|_| !boot),
             stalled: false,
+            drafts: false,
             waits_elsewhere: false,
             asked: Vec::new(),
             calls: Vec::new(),
@@ -354,7 +359,8 @@ impl Invocations {
         self.working -= usize::from(self.is_work(&ended));
         self.resumes -= ended.ready.len();
         let record = ended.record.take();
-        Some((ended, Holdings { slot, record }))
+        let draft = ended.drafts.then_some(id);
+        Some((ended, Holdings { slot, record, draft }))
     }
 
     /// Aborts a handler whose thread is over. It keeps its slot until it does.

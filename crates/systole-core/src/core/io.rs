@@ -213,6 +213,11 @@ pub enum Input {
         /// The sentence.
         text: Arc<str>,
     },
+    /// A handler writes a draft: its end is told by [`Output::DraftOver`], once.
+    Drafted {
+        /// The handler.
+        invocation: InvocationId,
+    },
     /// A handler tells what a request to a model of its own used: it is charged, and an event.
     Used {
         /// The handler.
@@ -436,8 +441,31 @@ pub enum Output {
         /// The reason why the request must not be sent.
         result: Result<(), Box<Short>>,
     },
+    /// What a handler wrote as a draft ([`Input::Drafted`]) is over, as what it is a draft of was judged. The messages that it
+    /// became leave behind this output.
+    DraftOver {
+        /// The handler.
+        invocation: InvocationId,
+        /// The way it ended.
+        end: DraftEnd,
+    },
     /// An event for operators.
     Event(Event),
+}
+
+/// The end of a draft: of a text that a handler shows before its message is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum DraftEnd {
+    /// Its message is there: the answer of the thread, or calls.
+    Answered,
+    /// What it became broke a rule. The handler, or its thread, may begin another one.
+    Refused,
+    /// The attempt at it broke off, and the handler begins another one.
+    Retried,
+    /// The handler ended without a message: it failed, its time was over, it was cancelled, or it had nothing to say.
+    Ended,
 }
 
 /// A message at an entrance.

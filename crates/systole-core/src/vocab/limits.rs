@@ -56,6 +56,10 @@ pub struct Limits {
     pub dead_letters: usize,
     /// Bytes that the dead letters of the organism hold; past it the oldest go (64 MiB).
     pub dead_letter_bytes: usize,
+    /// Bytes of one draft that are shown (256 KiB); past it its beginning goes.
+    pub draft_bytes: usize,
+    /// Bytes of all drafts of the organism (16 MiB); past it the oldest text goes. Without any there are no drafts.
+    pub draft_total_bytes: usize,
 }
 
 systole_xml::vocab::setters!(Limits {
@@ -82,6 +86,8 @@ systole_xml::vocab::setters!(Limits {
     context_total_bytes: usize,
     dead_letters: usize,
     dead_letter_bytes: usize,
+    draft_bytes: usize,
+    draft_total_bytes: usize,
 });
 
 impl Default for Limits {
@@ -110,6 +116,8 @@ impl Default for Limits {
             context_total_bytes: 64 << 20,
             dead_letters: 1024,
             dead_letter_bytes: 64 << 20,
+            draft_bytes: 256 << 10,
+            draft_total_bytes: 16 << 20,
         }
     }
 }

@@ -12,10 +12,11 @@ use systole_core::core::{
     Blueprint, Body, Contract, CoreId, Emission, EmissionKind, Failure, HandlerOutcome, Input, InvocationId,
     ListenerId, Message as Incoming,
 };
-use systole_core::vocab::{Fault, FaultCode, IdKey, MessageId, Name, ThreadId, XmlLimits};
+use systole_core::vocab::{Fault, FaultCode, IdKey, Limits, MessageId, Name, ThreadId, XmlLimits};
 use tokio::task::yield_now;
 
 use super::{ActorHost, Host};
+use crate::drafts::DraftTable;
 use crate::runtime::handler::delivery::Delivery;
 use crate::runtime::handler::kind::{Accepts, AsActor};
 use crate::runtime::handler::response::{Emit, Response, none};
@@ -61,7 +62,7 @@ impl Bench {
             blueprint,
             Arc::default(),
             IdKey::new([0; 32]),
-            Arc::default(),
+            (DraftTable::new(&Limits::default(), 0).writer(), Arc::default()),
         );
         Self { host: host(shard_context.clone()), shard_context, commands: receivers.remove(0), next: 0 }
     }

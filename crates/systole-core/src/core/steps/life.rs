@@ -30,8 +30,8 @@ use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::invocations::{EarlierGroup, GroupState};
 use crate::core::io::{
-    Answer, Body, CallId, Egress, Emission, HandlerOutcome, Injected, OperationError, Output, Place, Precedence,
-    Remembered, Settled,
+    Answer, Body, CallId, DraftEnd, Egress, Emission, HandlerOutcome, Injected, OperationError, Output, Place,
+    Precedence, Remembered, Settled,
 };
 use crate::core::judge::{ParsedPayload, Verdict};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
@@ -733,6 +733,9 @@ impl Core {
             }
             // The end of its message will not be written, so the next owner runs it again.
             Output::Abort { invocation, .. } => self.step.out.emit(Output::Abort { invocation, moves: true }),
+            Output::DraftOver { invocation, .. } => {
+                self.step.out.emit(Output::DraftOver { invocation, end: DraftEnd::Retried });
+            }
             Output::Closed { .. } | Output::Gone { .. } | Output::Core { .. } => self.step.out.emit(output),
             Output::Resume { .. }
             | Output::NotRedriven { .. }

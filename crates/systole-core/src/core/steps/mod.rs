@@ -146,6 +146,11 @@ impl Core {
             Input::Progressed { invocation, text } => {
                 self.report(invocation, |by| EventKind::Progress { by, text: shown(text.as_bytes()) })
             }
+            Input::Drafted { invocation } => {
+                if let Some(invocation) = self.invocations.all.get_mut(invocation) {
+                    invocation.drafts = true;
+                }
+            }
             Input::Used { invocation, answer } => self.charge_answer(invocation, *answer, None),
             Input::Grown { invocation, text } => self.report(invocation, |by| EventKind::ModelWrites { by, text }),
             Input::Charged { invocation, usage } => self.charge_usage(invocation, usage),

@@ -16,9 +16,9 @@ use crate::core::contract::Access;
 use crate::core::entrance::{Phase, Response, Source};
 use crate::core::event::{EventKind, Misroute, excerpt, shown};
 use crate::core::faults;
-use crate::core::io::{Emission, EmissionKind, HandlerOutcome};
+use crate::core::io::{DraftEnd, Emission, EmissionKind, HandlerOutcome};
 use crate::core::judge::{Asker, Refusal, Verdict, selection};
-use crate::core::key::{FanOutKey, ThreadKey};
+use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::read::{ReadAnswer, ReadPart, read_answer};
 use crate::core::tree::{About, FanOut, FanOutKind, Owner, Tree, WaitsFor};
@@ -46,7 +46,7 @@ const KEPT: usize = 64 << 10;
 impl Core {
     /// Judges a response as a whole, then lets it take effect.
     pub(super) fn respond(&mut self, response: Response) {
-        let Response { thread: key, answers, source, holdings, outcome } = response;
+        let Response { thread: key, answers, source, mut holdings, outcome } = response;
         let Some(thread) = self.tree.threads.get_mut(key) else {
             let emitted = self.step.books.emitted(outcome.emissions());
             self.step.books.cancelled(emitted);
@@ -78,14 +78,16 @@ impl Core {
             Ok(emissions) => {
                 let verdicts = self.judge_all(key, listener, &emissions);
                 self.keep_refused(key, listener, source.number, wrote.as_ref(), &verdicts);
+                let draft = holdings.draft.take();
                 self.consume(holdings);
-                self.respond_with(key, listener, source, verdicts);
+                self.respond_with((key, listener), source, verdicts, draft);
             }
             Err(fault) => {
                 let emitted = self.step.books.emitted(1);
                 self.step.books.faulted(emitted);
                 self.tree.event(key, &mut self.step, || EventKind::Faulted { fault: fault.clone(), misroute: None });
                 self.keep_unreadable(key, listener, source.number, wrote.as_ref(), &fault);
+                self.draft_over(holdings.draft.take(), DraftEnd::Refused);
                 self.consume(holdings);
                 self.refuse_response(key, source, fault);
             }
@@ -153,27 +155,38 @@ impl Core {
         })
     }
 
-    fn respond_with(&mut self, key: ThreadKey, listener: ListenerId, source: Source, mut verdicts: Vec<Verdict>) {
+    fn respond_with(
+        &mut self,
+        (key, listener): (ThreadKey, ListenerId),
+        source: Source,
+        mut verdicts: Vec<Verdict>,
+        draft: Option<InvocationId>,
+    ) {
         if verdicts.is_empty() {
-            return;
+            return self.draft_over(draft, DraftEnd::Ended);
         }
         self.payloads.judge().refuse_untaken(listener, &mut verdicts);
         let entries = self.step.books.emitted(verdicts.len());
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
+            self.draft_over(draft, DraftEnd::Answered);
             return self.answer_with(key, listener, source, verdicts, entries);
         }
         let total = verdicts.iter().map(Verdict::width).sum::<usize>();
         if total.max(verdicts.len()) > self.setup.blueprint.limits.fanout {
+            self.draft_over(draft, DraftEnd::Refused);
             self.step.books.faulted(entries);
             let fault = faults::too_many(total.max(verdicts.len()), &self.setup.blueprint);
             self.tree.event(key, &mut self.step, || EventKind::Faulted { fault: fault.clone(), misroute: None });
             return self.refuse_response(key, source, fault);
         }
         if let Err(fault) = self.tree.begin_round(key, &verdicts) {
+            self.draft_over(draft, DraftEnd::Refused);
             self.step.books.faulted(entries);
             self.tree.event(key, &mut self.step, || EventKind::Faulted { fault: fault.clone(), misroute: None });
             return self.refuse_response(key, source, fault);
         }
+        let is_refused = verdicts.iter().all(|verdict| verdict.refusal().is_some());
+        self.draft_over(draft, if is_refused { DraftEnd::Refused } else { DraftEnd::Answered });
         let fan = (total > 1).then(|| {
             let (id, kind) =
                 (FanId { message: source.number, call: None }, FanOutKind::Mailbox { delivered: 0, counted_off: 0 });

@@ -23,8 +23,8 @@ use crate::core::event::{EventKind, HandlerEnd, shown};
 use crate::core::faults;
 use crate::core::invocations::{GivenUp, GroupState, Holdings, Invocation, InvocationRecord, describe};
 use crate::core::io::{
-    Attachment, Body, CallId, CoreId, CoreMessage, HandlerOutcome, JoinPosition, Message, Output, Place, Precedence,
-    Settled, Start,
+    Attachment, Body, CallId, CoreId, CoreMessage, DraftEnd, HandlerOutcome, JoinPosition, Message, Output, Place,
+    Precedence, Settled, Start,
 };
 use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::queued::{Attempts, Content, Queued, Sender};
@@ -539,12 +539,20 @@ impl Core {
     /// Writes the attachment of a handler that has ended, and frees its slot: its message is consumed, or was over
     /// before.
     pub(super) fn give_back(&mut self, holdings: Holdings) {
-        let Holdings { slot, record } = holdings;
+        let Holdings { slot, record, draft } = holdings;
+        self.draft_over(draft, DraftEnd::Ended);
         if let Some(attachment) = record.and_then(|record| record.attachment) {
             self.step.out.take(attachment, true);
         }
         if let Some(listener) = slot {
             self.release_slot(listener);
+        }
+    }
+
+    /// Tells of the end of a draft, if a handler wrote one.
+    pub(super) fn draft_over(&mut self, of: Option<InvocationId>, end: DraftEnd) {
+        if let Some(invocation) = of {
+            self.step.out.emit(Output::DraftOver { invocation, end });
         }
     }
 
