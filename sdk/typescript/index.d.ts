@@ -143,6 +143,12 @@ export declare function record<T>(name: string, learn: () => T | Promise<T>): Pr
 export declare function progress(text: string): void;
 
 /**
+ * Shows what the function has written so far of its answer: adds text to its draft, which clients read while it grows
+ * (docs/drafts.md). It has no effect, and is gone when the answer is there. With `anew` the text before is given up.
+ */
+export declare function draft(text: string, options?: { anew?: boolean }): void;
+
+/**
  * Reports what a request of the function to a model used: tokens of the request (`input`; `cached` and `written` are parts of it)
  * and of the answer, the cost in the currency of the prices, and the time in milliseconds. It is charged to the budget of the
  * thread, and is an event `model-answered`. Call it after each request, whatever becomes of its answer.

@@ -379,6 +379,23 @@ export function progress(text) {
   worker.send({ id, progress: said });
 }
 
+/** Adds text to the draft of the function's answer: see index.d.ts. */
+export function draft(text, { anew = false } = {}) {
+  const { id } = message();
+  string("draft", text);
+  if (!worker.running.has(id)) return;
+  // A character has at most 6 bytes in JSON; the pump takes lines of some KiB in any case.
+  const most = Math.min(Math.max(Math.floor((worker.longest - 256) / 6), 512), 1 << 16);
+  for (let begin = 0; begin < text.length || (anew && !begin); ) {
+    let end = Math.min(begin + most, text.length);
+    // No half of a character.
+    if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end -= 1;
+    worker.send({ id, draft: text.slice(begin, end), anew: anew && !begin ? true : undefined });
+    if (!text) break;
+    begin = end;
+  }
+}
+
 /** Reports what a request of the function to a model used: see index.d.ts. */
 export function usage({ model, provider, cost = 0, ms = 0, ...tokens }) {
   const { id } = message();

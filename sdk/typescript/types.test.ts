@@ -1,5 +1,5 @@
 // What the types of the package allow, and what they refuse: checked by `tsc --strict`, never run.
-import { type Infer, call, listener, payload, progress, record, t } from "./index.js";
+import { type Infer, call, draft, listener, payload, progress, record, t } from "./index.js";
 
 const Order = payload("{urn:t}order", {
   id: t.attribute(t.bigint),
@@ -29,6 +29,9 @@ listener(Order, async ({ id, way, line, note, gift }, { signal, deadline }) => {
   // @ts-expect-error: a date is a text where it was recorded.
   const when: Date = await record("when", () => new Date());
   progress(`${seen} ${when}`);
+  draft(seen, { anew: true });
+  // @ts-expect-error: a draft is text.
+  draft(5);
   signal.throwIfAborted();
   return isSame ? [Price(price), `<price>${known.length}${text}${other.cents}</price>`] : undefined;
 });

@@ -176,7 +176,14 @@ impl DraftTable {
         let (place, news) = table.enter(root, after);
         self.conversations.store(table.conversations(), Ordering::Release);
         drop(table);
-        Drafts { table: self.clone(), root, place, news, waiting: VecDeque::new() }
+        Drafts { table: self.clone(), root, place, news, waiting: VecDeque::new(), is_over: false }
+    }
+
+    /// The ends of the open drafts of a conversation, of at most `most` bytes each.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn open(&self, root: ThreadId, most: usize) -> Vec<DraftNews> {
+        let pieces = self.lock().open(root, most);
+        pieces.into_iter().map(news).collect()
     }
 
     /// The amounts in it.
@@ -245,6 +252,8 @@ pub struct Drafts {
     news: Arc<Notify>,
     /// What was copied and not handed out.
     waiting: VecDeque<DraftRecord>,
+    /// True if the conversation was over before.
+    is_over: bool,
 }
 
 impl Drafts {
@@ -261,7 +270,7 @@ impl Drafts {
             if let Some(record) = self.try_next() {
                 return Some(record);
             }
-            if self.table.lock().is_over(self.root) {
+            if self.is_over || self.table.lock().is_over(self.root) {
                 // The end may have come since.
                 return self.try_next();
             }
@@ -274,7 +283,11 @@ impl Drafts {
         if self.waiting.is_empty() {
             let pieces = self.table.lock().read(self.root, &mut self.place, COPY);
             let run = self.table.run;
-            self.waiting.extend(pieces.into_iter().map(|(at, piece)| record(DraftCursor { run, at }, piece)));
+            self.waiting.extend(
+                pieces
+                    .into_iter()
+                    .map(|(at, piece)| DraftRecord { cursor: DraftCursor { run, at }, news: news(piece) }),
+            );
         }
         self.waiting.pop_front()
     }
@@ -285,9 +298,9 @@ impl Drafts {
         self.waiting.pop_front()
     }
 
-    /// Ends: the conversation is known to be over.
-    pub(crate) fn end(&self) {
-        self.table.change(|table| table.conversation_over(self.root));
+    /// Ends behind what is there: the conversation is over.
+    pub(crate) fn end(&mut self) {
+        self.is_over = true;
     }
 }
 
@@ -300,7 +313,7 @@ impl Drop for Drafts {
     }
 }
 
-fn record(cursor: DraftCursor, piece: Piece) -> DraftRecord {
+fn news(piece: Piece) -> DraftNews {
     let name = |DraftOf { source, number, attempt }: DraftOf| DraftName {
         draft: number,
         conversation: source.subject.conversation.to_string(),
@@ -309,10 +322,9 @@ fn record(cursor: DraftCursor, piece: Piece) -> DraftRecord {
         message: source.subject.message.to_string(),
         attempt,
     };
-    let news = match piece {
+    match piece {
         Piece::Text { of, from, text } => DraftNews::Text { of: name(of), from, text },
         Piece::Gone { of, end } => DraftNews::Gone { of: name(of), why: end },
         Piece::Lost => DraftNews::Lost,
-    };
-    DraftRecord { cursor, news }
+    }
 }

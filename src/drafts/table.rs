@@ -380,6 +380,21 @@ impl Table {
         self.conversations.get(&root).is_none_or(|conversation| conversation.is_over)
     }
 
+    /// The ends of the open drafts of a conversation, of at most `most` bytes each, with the offsets at which they begin.
+    #[cfg(feature = "gateway")]
+    pub(super) fn open(&self, root: ThreadId, most: usize) -> Vec<Piece> {
+        let runs = self.conversations.get(&root).map_or(&[][..], |conversation| &conversation.runs);
+        let piece = |run: &RunId| {
+            let Run { source, attempt, draft } = self.runs.get(run)?;
+            let draft = draft.as_ref()?;
+            let least = draft.text.len().saturating_sub(most);
+            let at = (least..=draft.text.len()).find(|&at| draft.text.is_char_boundary(at))?;
+            let of = DraftOf { source: source.clone(), number: draft.number, attempt: *attempt };
+            Some(Piece::Text { of, from: draft.front + at as u64, text: draft.text[at..].to_owned() })
+        };
+        runs.iter().filter_map(piece).collect()
+    }
+
     /// Takes what comes next for a reader, in order, each with the place behind it: texts of at most `most` bytes, and as many
     /// pieces.
     pub(super) fn read(&self, root: ThreadId, place: &mut Place, (most, pieces): (usize, usize)) -> Vec<(u64, Piece)> {

@@ -43,7 +43,7 @@ pub use notices::{
 };
 pub use push::PushError;
 pub use service::MailboxService;
-pub use socket::{OperatorSocket, call_operator, socket_path};
+pub use socket::{OperatorSocket, call_operator, socket_path, stream_operator};
 pub use systole_store::principal::{Principal, PrincipalKind};
 
 use crate::accept::{Entrance, Listener, Times, serve};

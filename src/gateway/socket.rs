@@ -15,6 +15,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path as UrlPath, Request, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -29,13 +30,14 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::http::admin::{Look, asked, asked_client, perform};
+use super::http::admin::{Look, Question, perform};
 use super::http::drafts::{after, conversation, feed};
 use super::http::questions::{Deed, act as perform_on_question, wanted};
 use super::http::reader::Reader;
 use super::http::{document, parse_json};
 use super::problem::Problem;
 use crate::operations::Act;
+use crate::remote::sse::Parser;
 use crate::runtime::Organism;
 
 /// Ending of the socket's name, behind that of the journal.
@@ -231,10 +233,10 @@ async fn act(State(organism): State<Arc<Organism>>, request: Request) -> Result<
 }
 
 async fn ask(State(organism): State<Arc<Organism>>, request: Request) -> Result<Response, Problem> {
-    let (client, leave) = asked_client(&request)?;
+    let question = Question::of(&request)?;
     let most = organism.blueprint().limits.xml.message_bytes;
     let body = read(request.into_body(), most).await.map_err(|error| Problem::bad_request(error.to_string()))?;
-    asked(&organism.operations(operator()), &client, body, leave).await
+    question.ask(organism, operator(), body, None, None).await
 }
 
 async fn questions(State(organism): State<Arc<Organism>>, request: Request) -> Result<Response, Problem> {
@@ -305,6 +307,21 @@ async fn read(body: Body, most: usize) -> Result<Bytes, Box<dyn std::error::Erro
 /// The system's error if nothing listens there, or if the connection breaks; `PermissionDenied` if the process that listens
 /// belongs neither to the user of this one nor to root, and for root not to the owner of the journal either: then it is told nothing.
 pub async fn call_operator(journal: &Path, method: Method, path: &str, body: Vec<u8>) -> io::Result<(u16, Bytes)> {
+    stream_operator(journal, method, path, body, |_, _| ()).await
+}
+
+/// Calls the socket of a running organism as [`call_operator`] does; where the answer is a stream of server-sent events, `each`
+/// gets the kind and the data of each, as it comes, and the body is empty.
+///
+/// # Errors
+/// As [`call_operator`]; an event with more than 64 MiB is one, too.
+pub async fn stream_operator(
+    journal: &Path,
+    method: Method,
+    path: &str,
+    body: Vec<u8>,
+    mut each: impl FnMut(&str, &str),
+) -> io::Result<(u16, Bytes)> {
     let socket = socket_path(journal);
     let stream = UnixStream::connect(&socket).await?;
     // Whoever may write to the folder can put a socket there, or a link to one. Root operates the organisms of others.
@@ -322,6 +339,15 @@ pub async fn call_operator(journal: &Path, method: Method, path: &str, body: Vec
     let exchange = async {
         let response = sender.send_request(request).await.map_err(io::Error::other)?;
         let status = response.status().as_u16();
+        if response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream") {
+            let (mut body, mut parser) = (response.into_body(), Parser::new(ANSWER));
+            while let Some(frame) = body.frame().await {
+                let Ok(data) = frame.map_err(io::Error::other)?.into_data() else { continue };
+                let events = parser.push(&data).map_err(|_| io::Error::other("an event is too long"))?;
+                events.iter().for_each(|event| each(&event.kind, &event.data));
+            }
+            return Ok((status, Bytes::new()));
+        }
         let body = Limited::new(response.into_body(), ANSWER).collect().await.map_err(io::Error::other)?.to_bytes();
         Ok((status, body))
     };

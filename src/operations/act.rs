@@ -25,7 +25,7 @@ use super::{Answerer, Operations, QuestionRecord};
 use crate::journal::{KeptLetter, Retry};
 #[cfg(feature = "gateway")]
 use crate::runtime::MailboxAct;
-use crate::runtime::{Ending, NoSuchClient, SendError};
+use crate::runtime::{Conversation, Ending, NoSuchClient, SendError};
 
 /// Dead letters that are looked for at once.
 const PAGE: usize = 500;
@@ -314,22 +314,39 @@ impl Operations<'_> {
         }
     }
 
-    /// Sends a message as a client, in a conversation of its own, and waits for the first answer. There is none if the
-    /// conversation closes without one, or the organism ends before: a durable one goes on with it at its next start.
+    /// Sends a message as a client, and waits for the first answer: see [`send`](Self::send) and [`answer`](Self::answer).
     ///
     /// # Errors
     /// [`ActError`] if there is no such client, or the message was not taken.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the conversation.
+    pub async fn ask(&self, client: &str, envelope: Bytes, leave: bool) -> Result<Asked, ActError> {
+        let conversation = self.send(client, envelope).await?;
+        Ok(self.answer(conversation, leave).await)
+    }
+
+    /// Sends a message as a client, in a conversation of its own. Dropping that cancels it.
+    ///
+    /// # Errors
+    /// [`ActError`] if there is no such client, or the message was not taken.
+    pub async fn send(&self, client: &str, envelope: Bytes) -> Result<Conversation, ActError> {
+        let client = self.organism.client(client)?;
+        let mut conversation = client.converse();
+        let sent = conversation.send_only_bytes(envelope).map_err(ActError::from);
+        self.told("ask", &conversation.id().to_string(), sent, Recorded::Not).await?;
+        Ok(conversation)
+    }
+
+    /// Waits for the first answer in a conversation. There is none if the conversation closes without one, or the organism
+    /// ends before: a durable one goes on with it at its next start.
     ///
     /// `leave`: the wait ends, too, once the answer depends on questions to people alone. The conversation goes on then, and
     /// its answer comes to the client like any other.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the conversation.
-    pub async fn ask(&self, client: &str, envelope: Bytes, leave: bool) -> Result<Asked, ActError> {
-        let client = self.organism.client(client)?;
-        let mut conversation = client.converse();
-        let sent = conversation.send_only_bytes(envelope).map_err(ActError::from);
-        self.told("ask", &conversation.id().to_string(), sent, Recorded::Not).await?;
+    pub async fn answer(&self, mut conversation: Conversation, leave: bool) -> Asked {
         let id = conversation.id();
         let (answer, people) = tokio::select! {
             biased;
@@ -345,7 +362,7 @@ impl Operations<'_> {
         };
         conversation.keep();
         let ended = answer.is_none() && people.is_empty() && self.organism.ready() == Err(SendError::Closed);
-        Ok(Asked { conversation: id, answer, ended, people })
+        Asked { conversation: id, answer, ended, people }
     }
 
     /// Waits until questions to people are all that a conversation has left, and returns these.

@@ -104,6 +104,17 @@ impl Mailbox {
         self.link.ask(&Call::json(&["v1", "messages", &id, "fail"], &body)).await.map(drop)
     }
 
+    /// Shows what the agent has written so far of the reply to a message: adds text to its [draft](crate::drafts). With `anew`
+    /// the text before is given up. A text is at most 60 KiB, in JSON.
+    ///
+    /// # Errors
+    /// [`RemoteError`]: 409 if no caller waits for the reply any more. The reply counts all the same.
+    pub async fn draft(&self, id: MessageId, text: &str, anew: bool) -> Result<(), RemoteError> {
+        let id = id.to_string();
+        let body = json!({ "text": text, "anew": anew });
+        self.link.ask(&Call::json(&["v1", "messages", &id, "draft"], &body)).await.map(drop)
+    }
+
     /// The messages behind a cursor, oldest first; waits for one. Those up to the cursor, whose outcomes are reported, are
     /// acknowledged.
     pub(super) async fn page(&self, handled: Option<&str>, limit: u32, wait: Duration) -> Result<Page, RemoteError> {

@@ -12,6 +12,7 @@ mod columns;
 mod dead;
 mod describe;
 mod descriptor;
+mod draft_lines;
 mod event_line;
 mod failure;
 mod file;

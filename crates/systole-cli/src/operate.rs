@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use systole::gateway::{Method, call_operator};
+use systole::gateway::{Method, stream_operator};
 use systole::journal::{Journaled, Store};
 use systole_core::vocab::Name;
 use tokio::time::timeout;
 
 use super::columns;
+use super::draft_lines::DraftLines;
 use super::failure::Failure;
 use super::journal_args::JournalArgs;
 use super::print;
@@ -170,16 +171,35 @@ pub(super) fn ask(
     client: &str,
     message: Vec<u8>,
     within: Option<Duration>,
+    stream: bool,
 ) -> Result<Value, Failure> {
     // Who sets a time waits for people, too.
     let people = if within.is_some() { "wait" } else { "leave" };
-    let path = format!("/v1/admin/ask?client={client}&people={people}");
+    let path = format!("/v1/admin/ask?client={client}&people={people}&drafts={stream}");
     loop {
-        match exchange(journal, Method::POST, &path, message.clone(), within)? {
-            (200, answer) => return Ok(answer),
+        let (mut lines, mut streamed) = (DraftLines::default(), None);
+        let each = |kind: &str, data: &str| match kind {
+            "answer" => {
+                if lines.tear() {
+                    print::say("\n".to_owned());
+                }
+                streamed = serde_json::from_str(data).ok();
+            }
+            // A kind of a later release than the program is none that it shows.
+            _ => {
+                if let Ok(news) = serde_json::from_str(data) {
+                    print::say(lines.show(&news));
+                }
+            }
+        };
+        match exchange_each(journal, Method::POST, &path, message.clone(), within, each)? {
+            (200, answer) => match streamed.or(answer) {
+                Some(answer) => return Ok(answer),
+                None => return Err(Failure::no("the organism broke the stream off before the answer")),
+            },
             // It is full, and takes the message later.
             (429 | 503 | 507, _) => std::thread::sleep(RETRY),
-            (_, answer) => return Err(refused(&answer)),
+            (_, answer) => return Err(refused(&answer.unwrap_or_default())),
         }
     }
 }
@@ -203,9 +223,22 @@ pub(super) fn exchange(
     body: Vec<u8>,
     within: Option<Duration>,
 ) -> Result<(u16, Value), Failure> {
+    let (status, answer) = exchange_each(journal, method, path, body, within, |_, _| ())?;
+    Ok((status, answer.unwrap_or_default()))
+}
+
+/// Calls the organism; `each` gets the events of an answer that is a stream, and that has no body then.
+fn exchange_each(
+    journal: &Journaled,
+    method: Method,
+    path: &str,
+    body: Vec<u8>,
+    within: Option<Duration>,
+    each: impl FnMut(&str, &str),
+) -> Result<(u16, Option<Value>), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let exchange = async {
-        let call = call_operator(&journal.file, method, path, body);
+        let call = stream_operator(&journal.file, method, path, body, each);
         match within {
             Some(within) => timeout(within, call).await.map_err(|_| Failure::no("no answer came in time")),
             None => Ok(call.await),
@@ -224,6 +257,9 @@ pub(super) fn exchange(
             )),
         }
     })?;
+    if body.is_empty() {
+        return Ok((status, None));
+    }
     let answer = serde_json::from_slice(&body).map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok((status, answer))
+    Ok((status, Some(answer)))
 }

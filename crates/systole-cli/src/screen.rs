@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use systole::drafts::DraftNews;
 use systole::runtime::Observed;
 use systole::runtime::clock::Clock;
 use systole::terminal::{Escaped, quote};
@@ -17,6 +18,7 @@ use systole_core::core::{Event, EventKind};
 use systole_core::vocab::Time;
 
 use super::descriptor::{Patient, are_same};
+use super::draft_lines::DraftLines;
 use super::event_line::EventLine;
 use super::outlet::{Outlet, Progress, TellMissed};
 use super::tree::Tree;
@@ -71,6 +73,7 @@ struct State {
     /// True if the last text for a person ended in the middle of a line.
     mid_line: bool,
     torn: Option<Torn>,
+    drafts: DraftLines,
     err: Arc<Outlet>,
     /// True if standard output is shown on the same screen.
     shared: bool,
@@ -136,6 +139,7 @@ impl Screen {
             ending: b'\n',
             mid_line,
             torn,
+            drafts: DraftLines::default(),
             err: err.clone(),
             shared,
             size,
@@ -171,6 +175,15 @@ impl Screen {
     /// Shows a note about the run itself.
     pub(super) fn note(&self, text: &str) {
         self.log(text, json!({ "event": "note", "message": text }));
+    }
+
+    /// Shows news on drafts, which may end in the middle of a line.
+    pub(super) fn draft(&self, news: &DraftNews) {
+        self.show(|state| {
+            state.erase();
+            let text = state.drafts.show(news);
+            state.unwritten.push_str(&text);
+        });
     }
 
     /// Prints text for a person, which may end in the middle of a line. Without text it notes that the person has typed
@@ -225,6 +238,7 @@ impl Screen {
         let mut state = self.lock();
         let mut bytes = Vec::with_capacity(envelope.len() + 1);
         if state.shared {
+            state.end_draft_line();
             state.erase();
             state.write();
             // Standard output is on the terminal where people type, wherever standard error goes.
@@ -380,8 +394,16 @@ impl State {
         self.unwritten.push_str(&json_text(value));
     }
 
+    /// Ends the line of a draft: other text begins on a line of its own, and so does the rest of the draft.
+    fn end_draft_line(&mut self) {
+        if self.drafts.tear() {
+            self.unwritten.push('\n');
+        }
+    }
+
     /// Prepares for other text on the terminal where people type: it begins on a line of its own.
     fn tear(&mut self) {
+        self.end_draft_line();
         if self.desk.is_there && self.desk.own.is_none() && self.cut_in() {
             self.unwritten.push('\n');
         }

@@ -22,11 +22,11 @@ import sys
 if sys.version_info < (3, 10):
     raise ImportError("systole_sdk needs Python 3.10 or later, and this is %d.%d (%s)" % (*sys.version_info[:2], sys.executable))
 
-from ._listeners import call, listener, message, progress, record, run, usage
+from ._listeners import call, draft, listener, message, progress, record, run, usage
 from ._process import Fault, Message
 from ._xml import decode, encode, named, payload
 
 __all__ = [
-    "Fault", "Message", "call", "decode", "encode", "listener", "message", "named", "payload", "progress", "record", "run",
-    "usage",
+    "Fault", "Message", "call", "decode", "draft", "encode", "listener", "message", "named", "payload", "progress", "record",
+    "run", "usage",
 ]

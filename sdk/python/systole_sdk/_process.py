@@ -270,6 +270,13 @@ class Worker:
                 line["progress"] = line["progress"][: -(over // 6 + 1)]
             self.send(line)
 
+    def draft(self, id: str, text: str, anew: bool) -> None:
+        if id in self.running:
+            # A character has at most 6 bytes in JSON; the pump takes lines of some KiB in any case.
+            most = min(max((self.longest - 256) // 6, 512), 1 << 16)
+            for begin in range(0, len(text), most) or [0]:
+                self.send({"id": id, "draft": text[begin : begin + most]} | ({"anew": True} if anew and not begin else {}))
+
     def usage(self, id: str, used: dict[str, Any]) -> None:
         if id in self.running:
             self.send({"id": id, "usage": used})

@@ -9,15 +9,18 @@ use axum::response::Response;
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
-use systole_core::core::Event;
+use systole_core::core::Event as OrganismEvent;
 use systole_core::vocab::{MessageId, Name, ThreadId};
 use tokio::time::{Instant, sleep_until};
 
 use super::authenticate::Authenticated;
 use super::call::{Call, schema};
 use super::caller::Caller;
+use super::drafts::{Principal, event, send_all};
+use super::reader::{Event, Reader};
 use super::request::{LIMIT, Query, body, json};
 use super::{AppState, metrics, view};
+use crate::accept::RequestPermit;
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 use crate::operations::{
@@ -42,6 +45,10 @@ pub(super) fn calls() -> [Call; 13] {
             .query::<PeopleWait>(
                 "people",
                 "Whether to wait for people, which is the default, or to leave their questions to them.",
+            )
+            .query::<bool>(
+                "drafts",
+                "True for a stream of server-sent events: those of the drafts, and `answer` with the answer.",
             )
             .takes_xml("One envelope, or one payload that the client may call; dirty or not.")
             .answers::<Answered>(StatusCode::OK, "The answer.")
@@ -211,41 +218,96 @@ pub(in crate::gateway) struct Answered {
 /// `POST /v1/admin/ask`
 async fn ask(State(app): State<Arc<AppState>>, caller: Caller, request: Request) -> Result<Response, Problem> {
     let by = admin(&caller)?;
-    let (client, leave) = asked_client(&request)?;
+    let question = Question::of(&request)?;
+    let permit = request.extensions().get::<RequestPermit>().cloned();
+    let of = Principal::of(&app, &request)?;
     let body = body(&app, request).await?;
-    asked(&app.organism.operations(by), &client, body, leave).await
+    question.ask(app.organism.clone(), by, body, Some(of), permit).await
 }
 
-/// The client as which a request asks, and whether it leaves questions to people to them.
-pub(in crate::gateway) fn asked_client(request: &Request) -> Result<(String, bool), Problem> {
-    let query = Query::of(request, &["client", "people"])?;
-    let leave = match query.text("people") {
-        None | Some("wait") => false,
-        Some("leave") => true,
-        Some(_) => return Err(Problem::bad_request("people: write wait or leave")),
-    };
-    let client = query.text("client").map(str::to_owned);
-    Ok((client.ok_or_else(|| Problem::bad_request("client: name the client as which to ask"))?, leave))
-}
-
-/// Asks as a client.
-pub(in crate::gateway) async fn asked(
-    operations: &Operations<'_>,
-    client: &str,
-    envelope: Bytes,
+/// A question that an operator asks as a client.
+pub(in crate::gateway) struct Question {
+    client: String,
+    /// True to leave questions to people to them.
     leave: bool,
-) -> Result<Response, Problem> {
-    let Asked { conversation, answer, ended, people } = operations.ask(client, envelope, leave).await?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let answered = Answered {
-        conversation: conversation.to_string(),
-        ended,
-        people,
-        envelope: answer.as_ref().map(|answer| text(&answer.envelope)),
-        payload: answer.as_ref().map(|answer| text(answer.payload.bytes())),
-        fault: answer.and_then(|answer| answer.fault).map(|fault| fault.code.to_string()),
-    };
-    Ok(view::document(StatusCode::OK, &answered))
+    /// True for a stream of the drafts, and of the answer.
+    drafts: bool,
+}
+
+impl Question {
+    /// Parses the query of a request.
+    pub(in crate::gateway) fn of(request: &Request) -> Result<Self, Problem> {
+        let query = Query::of(request, &["client", "people", "drafts"])?;
+        let leave = match query.text("people") {
+            None | Some("wait") => false,
+            Some("leave") => true,
+            Some(_) => return Err(Problem::bad_request("people: write wait or leave")),
+        };
+        let drafts = match query.text("drafts") {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => return Err(Problem::bad_request("drafts: write true or false")),
+        };
+        let client = query.text("client").map(str::to_owned);
+        let client = client.ok_or_else(|| Problem::bad_request("client: name the client as which to ask"))?;
+        Ok(Self { client, leave, drafts })
+    }
+
+    /// Asks.
+    pub(in crate::gateway) async fn ask(
+        self,
+        organism: Arc<Organism>,
+        by: Name,
+        envelope: Bytes,
+        of: Option<Principal>,
+        permit: Option<RequestPermit>,
+    ) -> Result<Response, Problem> {
+        let Self { client, leave, drafts } = self;
+        if !drafts {
+            let asked = organism.operations(by).ask(&client, envelope, leave).await?;
+            return Ok(view::document(StatusCode::OK, &Answered::from(asked)));
+        }
+        let conversation = organism.operations(by.clone()).send(&client, envelope).await?;
+        let mut drafts = conversation.drafts();
+        let stream = async move |mut to: Reader| {
+            let operations = organism.operations(by);
+            let asked = tokio::select! {
+                biased;
+                asked = operations.answer(conversation, leave) => asked,
+                // The reader has left, which cancels the conversation, or may get no more.
+                () = async {
+                    if send_all(&mut drafts, of.as_ref(), &mut to).await.is_some() {
+                        to.left().await;
+                    }
+                } => return,
+            };
+            // How they ended; the answer follows.
+            while let Some(record) = drafts.try_next() {
+                if to.send(event(&record, None)).await.is_none() {
+                    return;
+                }
+            }
+            let text = view::text(&Answered::from(asked));
+            // The reader may have left meanwhile.
+            let _ = to.send(Event { cursor: None, name: "answer", text, held: None }).await;
+        };
+        Ok(Reader::serve(None, permit, stream))
+    }
+}
+
+impl From<Asked> for Answered {
+    fn from(asked: Asked) -> Self {
+        let Asked { conversation, answer, ended, people } = asked;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            conversation: conversation.to_string(),
+            ended,
+            people,
+            envelope: answer.as_ref().map(|answer| text(&answer.envelope)),
+            payload: answer.as_ref().map(|answer| text(answer.payload.bytes())),
+            fault: answer.and_then(|answer| answer.fault).map(|fault| fault.code.to_string()),
+        }
+    }
 }
 
 /// Looks for an admin.
@@ -407,7 +469,7 @@ impl From<LookError> for Problem {
 struct Seen {
     /// The start that numbered them.
     run: u32,
-    events: Vec<Event>,
+    events: Vec<OrganismEvent>,
     /// Events that are kept no more.
     missed: u64,
 }

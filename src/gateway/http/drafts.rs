@@ -3,7 +3,6 @@
 use std::future::pending;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Path, Request, State};
@@ -62,7 +61,6 @@ async fn of_message(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     State(app): State<Arc<AppState>>,
     Caller(caller): Caller,
-    Extension(known): Extension<Arc<Authenticated>>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
@@ -72,8 +70,8 @@ async fn of_message(
     let sent = app.query.submission(message_id(&id)?, usize::MAX, 0).await?;
     let sent = sent.filter(|sent| sees(&sent.submission.client)).ok_or_else(no_message)?;
     let drafts = app.organism.drafts(sent.submission.root, after).await;
-    let permit = request.extensions().get::<RequestPermit>().cloned();
-    Ok(Reader::serve(upgrade.ok(), permit, |reader| feed(drafts, Some(Principal { app, known }), reader)))
+    let (of, permit) = (Principal::of(&app, &request)?, request.extensions().get::<RequestPermit>().cloned());
+    Ok(Reader::serve(upgrade.ok(), permit, |reader| feed(drafts, Some(of), reader)))
 }
 
 /// `GET /v1/admin/conversations/{id}/draft`
@@ -81,15 +79,14 @@ async fn of_conversation(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Extension(known): Extension<Arc<Authenticated>>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     admin(&caller)?;
     let after = after(&request)?;
     let drafts = app.organism.drafts(conversation(&id)?, after).await;
-    let permit = request.extensions().get::<RequestPermit>().cloned();
-    Ok(Reader::serve(upgrade.ok(), permit, |reader| feed(drafts, Some(Principal { app, known }), reader)))
+    let (of, permit) = (Principal::of(&app, &request)?, request.extensions().get::<RequestPermit>().cloned());
+    Ok(Reader::serve(upgrade.ok(), permit, |reader| feed(drafts, Some(of), reader)))
 }
 
 /// The conversation in a path.
@@ -145,6 +142,12 @@ pub(in crate::gateway) struct Principal {
 }
 
 impl Principal {
+    /// The principal of a request.
+    pub(super) fn of(app: &Arc<AppState>, request: &Request) -> Result<Self, Problem> {
+        let known = request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::unauthorized)?;
+        Ok(Self { app: app.clone(), known })
+    }
+
     /// Counts what it is about to get; `None` if it may get no more. What a reader leaves unread counts as bodies of its principal.
     async fn admit(&self, bytes: usize) -> Option<Arc<Held>> {
         if self.app.mailboxes.is_stopping() || !self.known.is_valid(&self.app).await {
@@ -195,7 +198,7 @@ pub(super) async fn send_all(drafts: &mut Drafts, of: Option<&Principal>, to: &m
 }
 
 /// A record as an event.
-fn event(record: &DraftRecord, held: Option<Arc<Held>>) -> Event {
+pub(super) fn event(record: &DraftRecord, held: Option<Arc<Held>>) -> Event {
     let name = match &record.news {
         DraftNews::Text { .. } => "text",
         DraftNews::Gone { .. } => "gone",

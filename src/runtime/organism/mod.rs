@@ -23,9 +23,9 @@ use systole_xml::schema::Catalog;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 
-#[cfg(feature = "gateway")]
-use crate::drafts::DraftFigures;
 use crate::drafts::{DraftCursor, DraftTable, Drafts};
+#[cfg(feature = "gateway")]
+use crate::drafts::{DraftFigures, DraftNews};
 use crate::journal::{JournalFeeder, Logs, Query, Room, Store, Written};
 use crate::process::ending;
 use crate::runtime::client::{Client, SendError};
@@ -308,7 +308,7 @@ impl Organism {
     /// Reads the drafts of a conversation: what its handlers have written so far of messages that are not there yet. Behind a
     /// cursor, or from the beginnings of the open drafts on.
     pub async fn drafts(&self, conversation: ThreadId, after: Option<DraftCursor>) -> Drafts {
-        let drafts = self.shared.drafts.read(conversation, after);
+        let mut drafts = self.shared.drafts.read(conversation, after);
         // It may have ended before.
         let wanted = OpenFilter { limit: 1, among: Some(Arc::new([conversation].into())), ..OpenFilter::default() };
         let open = self.shared.look(move |core| core.open_conversations(&wanted).len()).await;
@@ -316,6 +316,12 @@ impl Organism {
             drafts.end();
         }
         drafts
+    }
+
+    /// The ends of the open drafts of a conversation, of at most `most` bytes each.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn open_drafts(&self, conversation: ThreadId, most: usize) -> Vec<DraftNews> {
+        self.shared.drafts.open(conversation, most)
     }
 
     /// The amounts of drafts.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
+use systole::drafts::Drafts;
 #[cfg(feature = "gateway")]
 use systole::journal::Journaled;
 use systole::listeners::human::Console;
@@ -31,7 +32,7 @@ const REST: Duration = Duration::from_millis(500);
 const HELP: &str = "\
 The organism starts, gets the message from the client 'cli', and ends after its answer; if it runs already, and has a \
 journal, it gets the message and goes on. The payload of the answer is \
-printed on standard output. Events are not shown, and only warnings and errors of the log, unless SYSTOLE_LOG sets another \
+printed on standard output, with --stream behind what listeners wrote of it, on standard error. Events are not shown, and only warnings and errors of the log, unless SYSTOLE_LOG sets another \
 level.
 
 Exit codes: 0 the answer was a reply, 1 it was a fault, or there was no answer, 2 the message could not be sent, 3 the \
@@ -50,6 +51,9 @@ pub(crate) struct Ask {
     /// Print the whole envelope of the answer
     #[arg(long)]
     envelope: bool,
+    /// Show on standard error what models, workers and agents write of their messages, while they write it
+    #[arg(long)]
+    stream: bool,
 }
 
 /// Sends one message to an organism, and prints the answer.
@@ -74,6 +78,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
         let message = only(stage.input.as_mut()).await?;
         let client = organism.client(CLIENT).map_err(|error| Failure::unusable(error.to_string()))?;
         let mut conversation = client.converse();
+        let mut drafts = args.stream.then(|| conversation.drafts());
         let answer = async {
             send(&mut conversation, message).await?;
             Ok::<_, Failure>(conversation.receive().await)
@@ -81,6 +86,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
         let answered = tokio::select! {
             biased;
             answer = answer => answer,
+            () = show(drafts.as_mut(), &stage.screen) => Ok(None),
             _ = organism.broken() => Ok(None),
             // With a time limit people elsewhere may answer.
             () = waits_for_people(organism, &stage.console), if args.within.is_none() => {
@@ -97,6 +103,9 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
                 return Ok((ExitCode::from(super::INTERRUPTED), REST));
             }
         };
+        drafts.iter_mut().for_each(|drafts| {
+            std::iter::from_fn(|| drafts.try_next()).for_each(|record| stage.screen.draft(&record.news));
+        });
         // The answer counts as read once standard output has it.
         let printed = async {
             let code = print(&stage.screen, answered?, args.envelope)?;
@@ -131,7 +140,7 @@ fn online(args: &Ask, journal: &Journaled) -> Result<ExitCode, Failure> {
         "-" => crate::file::from_stdin(crate::file::DOCUMENT)?,
         message => message.as_bytes().to_vec(),
     };
-    let answer = operate::ask(journal, CLIENT, message, args.within)?;
+    let answer = operate::ask(journal, CLIENT, message, args.within, args.stream)?;
     if let Some(people) = answer["people"].as_array() {
         let conversation = answer["conversation"].as_str().unwrap_or_default();
         for question in people {
@@ -153,6 +162,17 @@ fn online(args: &Ask, journal: &Journaled) -> Result<ExitCode, Failure> {
     let text = text.as_str().ok_or_else(|| Failure::no("the conversation closed without an answer"))?;
     print::document(format!("{text}\n").as_bytes())?;
     Ok(if answer["fault"].is_string() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Shows drafts, for ever.
+async fn show(drafts: Option<&mut Drafts>, screen: &Screen) {
+    if let Some(drafts) = drafts {
+        while let Some(record) = drafts.next().await {
+            screen.draft(&record.news);
+        }
+    }
+    // The answer has the last word.
+    std::future::pending().await
 }
 
 /// Waits for the longest time to wait, if there is one.

@@ -1,5 +1,6 @@
 //! A page that is open: its rows are made anew when something happened, and those that have changed are sent.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use super::Visitor;
 use super::page::Shown;
 use super::views::Place;
 use crate::accept::RequestPermit;
+use crate::drafts::Drafts;
 use crate::gateway::http::AppState;
 use crate::gateway::http::authenticate::Authenticated;
 use crate::gateway::problem::Problem;
@@ -60,6 +62,10 @@ async fn feed(app: &AppState, visitor: &Visitor, known: &Authenticated, mut sock
     // From before the first look, so that no change falls between the two.
     let mut events = app.organism.events()?;
     let mut shown = Shown::default();
+    let mut drafts = match place.conversation() {
+        Some(conversation) => Some(app.organism.drafts(conversation, None).await),
+        None => None,
+    };
     while !app.mailboxes.is_stopping() && known.is_valid(app).await {
         let page = place.render(app, visitor).await.ok()?;
         let questions = visitor.questions(app).ok()?.waiting();
@@ -70,6 +76,7 @@ async fn feed(app: &AppState, visitor: &Visitor, known: &Authenticated, mut sock
         let gathered = Instant::now() + GATHER;
         tokio::select! {
             () = news(&mut events, &place) => {}
+            () = draft_news(drafts.as_mut()) => {}
             () = sleep(QUIET) => {}
             () = app.mailboxes.stopping() => return None,
             () = left(&mut socket) => return None,
@@ -94,6 +101,16 @@ async fn news(events: &mut Events, place: &Place) {
         }
     }
     std::future::pending().await
+}
+
+/// Waits until a draft of the page's conversation has grown or ended.
+async fn draft_news(drafts: Option<&mut Drafts>) {
+    let Some(drafts) = drafts else { return pending().await };
+    match drafts.next().await {
+        // The page reads all of them anew.
+        Some(_) => while drafts.try_next().is_some() {},
+        None => pending().await,
+    }
 }
 
 /// Waits for the end of the connection. What the browser says else is not for anybody.

@@ -11,6 +11,7 @@ use systole_xml::schema::{FieldKind, FormField};
 use super::Visitor;
 use super::graph::{callees, graph};
 use super::page::{Page, Row, Section, Shape};
+use crate::drafts::DraftNews;
 use crate::gateway::http::AppState;
 use crate::gateway::problem::Problem;
 use crate::operations::{
@@ -20,6 +21,9 @@ use crate::operations::{
 use crate::runtime::Observed;
 use crate::terminal::Escaped;
 
+/// Most drafts of a page, and most bytes of each.
+const DRAFTS: usize = 20;
+const DRAFT: usize = 8 << 10;
 /// Conversations of a page: its document stays below 50 KB.
 const CONVERSATIONS: usize = 50;
 /// Threads of a page of a tree.
@@ -78,6 +82,11 @@ impl Place {
             _ => return None,
         };
         Some(Self { view, query: uri.query().unwrap_or_default().to_owned() })
+    }
+
+    /// The conversation that the page is about.
+    pub(super) fn conversation(&self) -> Option<ThreadId> {
+        if let View::Conversation(root) = &self.view { Some(*root) } else { None }
     }
 
     pub(super) fn is_for_people(&self) -> bool {
@@ -288,6 +297,7 @@ impl Look<'_> {
                     empty: "",
                 },
                 Section { id: "said", shape: Shape::Block, rows: sayings(&said), empty: "Nothing is kept of it." },
+                Section { id: "drafts", shape: Shape::Block, rows: self.drafts(root, None), empty: "" },
             ],
             foot: html! {
                 (self.older(&format!("/conversations/{id}"), threads.next.as_deref()))
@@ -316,6 +326,16 @@ impl Look<'_> {
         Row::new(format!("t-{id}"), markup)
     }
 
+    /// What handlers of a conversation have written so far, of one thread or of all.
+    fn drafts(&self, root: ThreadId, thread: Option<&str>) -> Vec<Row> {
+        let open = self.app.organism.open_drafts(root, DRAFT).into_iter();
+        let of_thread = |news: &DraftNews| match news {
+            DraftNews::Text { of, .. } => thread.is_none_or(|thread| of.thread == thread),
+            DraftNews::Gone { .. } | DraftNews::Lost => false,
+        };
+        open.filter(of_thread).take(DRAFTS).filter_map(draft_row).collect()
+    }
+
     async fn thread(&self, thread: ThreadId) -> Result<Page, Problem> {
         let found = self.operations.messages(thread, &self.wanted(MESSAGES)).await?;
         let Some(first) = found.items.first() else {
@@ -335,7 +355,15 @@ impl Look<'_> {
             title: first.path.clone(),
             entry: "/",
             head,
-            sections: vec![Section { id: "said", shape: Shape::Block, rows: sayings(&found.items), empty: "" }],
+            sections: vec![
+                Section { id: "said", shape: Shape::Block, rows: sayings(&found.items), empty: "" },
+                Section {
+                    id: "drafts",
+                    shape: Shape::Block,
+                    rows: root.parse().map_or_else(|_| Vec::new(), |root| self.drafts(root, Some(&id))),
+                    empty: "",
+                },
+            ],
             foot: self.older(&format!("/threads/{id}"), found.next.as_deref()),
         })
     }
@@ -1034,6 +1062,22 @@ fn sayings<'a>(messages: &'a [MessageRecord]) -> Vec<Row> {
         Row::new(key, markup)
     };
     messages.iter().map(&mut row).collect()
+}
+
+/// A draft: text that is no message yet.
+fn draft_row(news: DraftNews) -> Option<Row> {
+    let DraftNews::Text { of, from, text } = news else { return None };
+    let key = format!("draft-{}", of.draft);
+    let markup = html! {
+        article.saying.is-busy id=(key) {
+            div {
+                strong { (of.listener) } " "
+                span.soft { "writes" @if of.attempt > 1 { ", attempt " (of.attempt) } @if from > 0 { "; " (from) " bytes stand before" } }
+            }
+            (pre(&text))
+        }
+    };
+    Some(Row::new(key, markup))
 }
 
 /// Foreign text, whose beginning is shown where it is long.
