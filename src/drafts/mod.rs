@@ -19,8 +19,10 @@ pub use systole_core::core::DraftEnd;
 use systole_core::vocab::{Limits, ThreadId};
 use tokio::sync::Notify;
 
-pub(crate) use table::{DraftFigures, DraftSource, DraftSubject, RunId};
+#[cfg(any(test, feature = "gateway"))]
+pub(crate) use table::DraftFigures;
 use table::{DraftOf, Piece, Place, Table};
+pub(crate) use table::{DraftSource, DraftSubject, RunId};
 
 /// Most bytes of texts, and most pieces, that a reader copies at once.
 const COPY: (usize, usize) = (64 << 10, 256);
@@ -92,10 +94,12 @@ pub struct DraftCursor {
 }
 
 /// A text is no cursor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a cursor of drafts is that of a record that was read, such as 3-4711")]
 #[non_exhaustive]
 pub struct NoDraftCursor;
+
+systole_core::vocab::debug_is_display!(NoDraftCursor);
 
 impl fmt::Display for DraftCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -187,7 +191,7 @@ impl DraftTable {
     }
 
     /// The amounts in it.
-    #[cfg(feature = "gateway")]
+    #[cfg(any(test, feature = "gateway"))]
     pub(crate) fn figures(&self) -> DraftFigures {
         self.lock().figures()
     }

@@ -246,6 +246,7 @@ impl Table {
         }
     }
 
+    #[cfg(any(test, feature = "gateway"))]
     pub(super) fn figures(&self) -> DraftFigures {
         self.figures
     }
@@ -298,8 +299,8 @@ impl Table {
         while self.figures.bytes > self.most_in_all
             && let Some(&oldest) = self.fronts.values().next()
         {
-            let excess = self.figures.bytes - self.most_in_all;
-            self.change(oldest, |draft| draft.shed(excess.max(SLICE)));
+            let (excess, slice) = (self.figures.bytes - self.most_in_all, SLICE.min(self.most_in_all / 8));
+            self.change(oldest, |draft| draft.shed(excess.max(slice)));
         }
         self.news(root)
     }

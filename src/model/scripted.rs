@@ -39,6 +39,7 @@ impl Provider for Arc<Script> {
                     sleep(rule.pace).await;
                 }
                 growth.show(&text);
+                sleep(rule.pace).await;
             }
             let output = (text.len() as u64).div_ceil(BYTES_A_TOKEN);
             Ok(Completion {

@@ -10,13 +10,15 @@ use crate::site::{Site, answer, ask, text};
 use crate::table::Row;
 
 /// The calls that are not dropped by `calls_that_read`, each with the test that drops it.
-const DROPPED: [(&str, &str); 48] = [
+const DROPPED: [(&str, &str); 51] = [
     ("delete /v1/jobs/{job}", "a_job_that_is_registered_and_one_that_is_removed"),
     ("delete /v1/mailboxes/{mailbox}/dead", "a_dead_letter_that_is_deleted"),
     ("delete /v1/sessions/{session}", "the_end_of_a_session_frees_what_it_had"),
     ("get /v1/mailboxes/{mailbox}/messages", "a_cursor_that_passes_a_message"),
     ("get /v1/mailboxes/{mailbox}/stream", "a_stream"),
     ("get /workspaces/{id}/activity", "a_cursor_that_skips_a_row"),
+    ("get /v1/admin/conversations/{id}/draft", "a_stream_of_drafts_that_is_dropped_leaves_nothing"),
+    ("get /v1/messages/{id}/draft", "a_stream_of_drafts_that_is_dropped_leaves_nothing"),
     ("post /registry/heartbeat", "calls_without_a_durable_effect_can_be_dropped"),
     ("post /registry/register", "calls_without_a_durable_effect_can_be_dropped"),
     ("post /v1/admin/acts", "an_act_of_an_operator"),
@@ -34,6 +36,7 @@ const DROPPED: [(&str, &str); 48] = [
     ("post /v1/mailboxes/{mailbox}/messages/{id}/nack", "a_message_given_back"),
     ("post /v1/mailboxes/{mailbox}/messages/{id}/term", "an_end_without_a_reply_happens_once"),
     ("post /v1/messages", "a_message_whose_sender_hangs_up_is_sent_once"),
+    ("post /v1/messages/{id}/draft", "a_stream_of_drafts_that_is_dropped_leaves_nothing"),
     ("post /v1/messages/{id}/fail", "a_failure"),
     ("post /v1/messages/{id}/reply", "a_reply_whose_listener_hangs_up_reaches_its_caller_once"),
     ("post /v1/questions/{id}/answer", "an_answer_whose_caller_hangs_up_counts_as_a_whole_or_not_at_all"),
@@ -110,6 +113,7 @@ fn each_other_call_is_dropped_by_the_test_that_is_named() {
         include_str!("facade.rs"),
         include_str!("readers.rs"),
         include_str!("people.rs"),
+        include_str!("drafts.rs"),
     ];
     let described = described(&Site::new());
     for (call, test) in DROPPED {

@@ -549,6 +549,18 @@ pub(crate) struct Stream {
 impl Stream {
     /// The id and the data of the next message; time passes as it must.
     pub(crate) fn next(&mut self) -> (String, Value) {
+        let (id, kind, data) = self.next_event();
+        assert_eq!(kind, "message");
+        (id, data)
+    }
+
+    /// The id, the kind and the data of the next event; time passes as it must.
+    pub(crate) fn next_event(&mut self) -> (String, String, Value) {
+        self.try_next().expect("the stream goes on")
+    }
+
+    /// The same; none at the end of the stream.
+    pub(crate) fn try_next(&mut self) -> Option<(String, String, Value)> {
         let began = self.now();
         loop {
             while let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -556,18 +568,23 @@ impl Stream {
                 self.text = rest;
                 // A sign of life has no fields.
                 if event != ":" {
-                    let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned();
-                    assert_eq!(field("event: "), "message");
-                    return (field("id: "), serde_json::from_str(&field("data: ")).unwrap());
+                    let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+                    let data = serde_json::from_str(&field("data: ").unwrap()).unwrap();
+                    return Some((field("id: ").unwrap_or_default(), field("event: ").unwrap(), data));
                 }
             }
             assert!(self.now().since(began) < PATIENCE, "waited a minute for an event");
             let (running, body) = (self.running.borrow(), &mut self.body);
             let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
             // Signs of life come meanwhile.
-            let frame = running.as_ref().unwrap().kit.block_on(frame).expect("the stream goes on").unwrap();
+            let frame = running.as_ref().unwrap().kit.block_on(frame)?.unwrap();
             self.text += &String::from_utf8(frame.into_data().unwrap().into()).unwrap();
         }
+    }
+
+    /// The rest of the answer.
+    pub(crate) fn into_body(self) -> Body {
+        self.body
     }
 
     fn now(&self) -> Time {

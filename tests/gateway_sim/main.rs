@@ -7,6 +7,7 @@ mod cost;
 mod cursors;
 mod cut;
 mod delegate;
+mod drafts;
 mod edge;
 mod every;
 mod facade;

@@ -68,6 +68,8 @@ fn every_key_arrives() {
             .context_total_bytes(26)
             .dead_letters(0)
             .dead_letter_bytes(27)
+            .draft_bytes(28)
+            .draft_total_bytes(31 << 10)
     );
     assert_eq!(
         blueprint.meta,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use systole::actor::*;
 use systole::core::{Contract, EventKind, HandlerOutcome, Message};
+use systole::drafts::DraftNews;
 use systole::journal::MemoryJournal;
 use systole::ladder::Raw;
 use systole::prelude::*;
@@ -279,7 +280,7 @@ fn drives() -> BTreeMap<&'static str, Drive> {
 }
 
 /// Keys whose limit no message reaches by itself: each has a test of its own below.
-const ALONE: [&str; 9] = [
+const ALONE: [&str; 11] = [
     "turns",
     "repeats",
     "max_attempts",
@@ -289,6 +290,8 @@ const ALONE: [&str; 9] = [
     "context_total_bytes",
     "dead_letters",
     "dead_letter_bytes",
+    "draft_bytes",
+    "draft_total_bytes",
 ];
 
 #[test]
@@ -420,6 +423,32 @@ fn a_context_that_leaves_messages_out_shows_it_to_its_listener_and_to_the_operat
         let is_told = left_out.iter().all(|(messages, why)| *messages > 0 && **why == *format!("limits: {key}"));
         assert!(means(key).contains("the event `left-out`") && !left_out.is_empty() && is_told, "{key}: {left_out:?}");
         assert!(means(key).contains("a `history` without") && some != all, "{key}: the listener has {some}");
+    }
+}
+
+#[test]
+fn text_of_a_draft_that_fell_out_is_told_by_an_offset() {
+    let changes: [(&str, Change); 2] = [
+        ("draft_bytes", |limits| limits.draft_bytes = 1000),
+        ("draft_total_bytes", |limits| limits.draft_total_bytes = 2000),
+    ];
+    for (key, change) in changes {
+        let mut limits = Limits::default();
+        change(&mut limits);
+        let write = async |add: Delivery<Add>| {
+            add.thread().draft(&"x".repeat(5000));
+            actix::clock::sleep(Duration::from_secs(1)).await;
+            Err::<Sum, _>(Failure::new("enough"))
+        };
+        let builder = Organism::builder("drafts").limits(limits).on("writer", write);
+        let kit = Kit::start(builder.client("cli", |c| c.calls::<Add>())).unwrap();
+        let mut conversation = kit.client("cli").converse();
+        let mut drafts = conversation.drafts();
+        conversation.send(Add { a: 1, b: 2 }).unwrap();
+        let news = kit.block_on(drafts.next()).unwrap().news;
+        let is_told =
+            matches!(&news, DraftNews::Text { from, text, .. } if *from > 0 && *from as usize + text.len() == 5000);
+        assert!(is_told && means(key).contains("an offset (`from`)"), "{key}: {news:?}");
     }
 }
 

@@ -8,6 +8,8 @@ mod blocked;
 mod calculator;
 mod calls;
 mod config;
+#[cfg(feature = "gateway")]
+mod drafts;
 mod edge;
 mod ending;
 mod failing;

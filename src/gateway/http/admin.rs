@@ -52,6 +52,7 @@ pub(super) fn calls() -> [Call; 13] {
             )
             .takes_xml("One envelope, or one payload that the client may call; dirty or not.")
             .answers::<Answered>(StatusCode::OK, "The answer.")
+            .answers_text("text/event-stream", "The answer.")
             .refuses(&[403, 404]),
         page(
             Call::get("/v1/admin/conversations", |State(app), caller, request| {

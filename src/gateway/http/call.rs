@@ -406,7 +406,8 @@ impl Operation {
         }));
         let mut responses = Map::new();
         for Answer { status, description, content } in &self.answers {
-            let mut response = json!({ "description": description });
+            // One status may have answers of several media types.
+            let response = responses.entry(status.as_str()).or_insert_with(|| json!({ "description": description }));
             match content {
                 Content::None => {}
                 Content::Json(schema) => {
@@ -417,7 +418,6 @@ impl Operation {
             if self.located {
                 response["headers"]["Location"]["schema"]["type"] = "string".into();
             }
-            responses.insert(status.as_str().to_owned(), response);
         }
         for (status, description) in self.common_refusals().iter().chain(&self.refusals) {
             responses.insert(status.to_string(), refusal(*status, description, problem));

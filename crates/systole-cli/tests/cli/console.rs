@@ -13,7 +13,8 @@ const ORGANISM: &str = r#"organism: { name: court }
 durability: process
 journal: court.journal
 gateway: { listen: "127.0.0.1:0", console: true }
-clients: [{ name: shop, calls: ["{urn:t}ask", "{urn:t}say"] }]
+llm: { backends: [{ name: script, provider: scripted, script: script.yaml }] }
+clients: [{ name: shop, calls: ["{urn:t}ask", "{urn:t}say", "{urn:t}hang"] }]
 listeners:
   - name: judge
     human: { people: [ada, operator] }
@@ -23,7 +24,14 @@ listeners:
   - name: parrot
     echo: true
     accepts: ["{urn:t}say"]
+  - name: teller
+    model: { instructions: Tell stories. }
+    accepts: ["{urn:t}hang"]
+    replies: ["{urn:t}say"]
 "#;
+
+/// A model that stays with its first word, which is no text for a page.
+const SCRIPT: &str = "- { pace: 10h, answer: \"<script>alert(1)</script>\\u202e and more\" }\n";
 
 const VERDICT: &str = "<verdict xmlns=\"urn:t\"><ok>true</ok><note>x</note></verdict>";
 
@@ -61,6 +69,7 @@ impl Court {
     fn opens(name: &str) -> Self {
         let folder = Scratch::new(&format!("console-{name}"));
         fs::write(folder.join("organism.yaml"), ORGANISM).unwrap();
+        fs::write(folder.join("script.yaml"), SCRIPT).unwrap();
         fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run/thing.xsd"), folder.join("thing.xsd"))
             .unwrap();
         let (child, address, link) = Self::start(&folder);
@@ -304,6 +313,24 @@ fn foreign_text_shows_as_text() {
     for shown in ["&amp;lt;script&amp;gt;alert(1)", "\\u{202e}", "\\u{200b}"] {
         assert!(seen.contains(shown), "{shown:?}");
     }
+}
+
+#[test]
+fn a_conversation_and_its_thread_show_what_a_model_writes_as_text() {
+    let court = Court::opens("draft");
+    court.send(&court.token("shop"), "<hang xmlns='urn:t'/>");
+    let cookie = court.get("", &court.link).cookie();
+    let id = until("the conversation", || court.ids(&cookie, "/", "/conversations/").first().cloned());
+    let page = until("its draft", || {
+        let page = court.get(&cookie, &format!("/conversations/{id}")).body;
+        page.contains("id=\"draft-1\"").then_some(page)
+    });
+    let shown = "&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}";
+    assert!(page.contains("teller</strong> <span class=\"soft\">writes</span>") && page.contains(shown), "{page}");
+    assert!(!page.contains("<script>"), "{page}");
+    let threads = court.ids(&cookie, &format!("/conversations/{id}"), "/threads/");
+    let shows = |thread: &String| court.get(&cookie, &format!("/threads/{thread}")).body.contains(shown);
+    assert_eq!(threads.iter().filter(|thread| shows(thread)).count(), 1, "the thread that writes it");
 }
 
 #[test]

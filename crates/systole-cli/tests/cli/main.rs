@@ -13,6 +13,7 @@ mod citizen;
 mod console;
 mod demo;
 mod describe;
+mod drafts;
 mod durable;
 #[cfg(feature = "gateway")]
 mod entrances;

@@ -599,3 +599,43 @@ fn the_worker_in_the_docs_answers() {
     let answer = String::from_utf8(asked.stdout).unwrap();
     assert_eq!(answer.trim_end(), "<sum xmlns=\"urn:example:numbers:v1\" value=\"42\"></sum>", "{:?}", asked.stderr);
 }
+
+const DRAFTS: &str = r#"
+import { existsSync } from "node:fs";
+import { draft, listener, run } from "PACKAGE";
+
+const seen = async (file) => {
+  while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 10));
+};
+listener("{urn:t}do", async () => {
+  draft("so ");
+  draft("far\n");
+  draft("");
+  await seen("first");
+  draft("\ud834anew: " + "𝄞".repeat(70_000) + "\n", { anew: true });
+  await seen("second");
+  setImmediate(() => draft("too late"));
+  return "<say xmlns='urn:t'>done</say>";
+});
+run();
+"#;
+
+#[test]
+fn a_function_shows_what_it_writes_in_pieces_without_half_a_character() {
+    if !node() {
+        return;
+    }
+    let folder = folder_with("node-drafts", DRAFTS, "timeout: 60s");
+    folder.limit("draft_bytes: 1MiB");
+    let (child, lines) = folder.streamed();
+    assert_eq!([lines.next().unwrap(), lines.next().unwrap()].concat(), "agent: writes:\n│ so far\n");
+    fs::write(folder.path().join("first"), "").unwrap();
+    let told = [lines.next().unwrap(), lines.next().unwrap(), lines.next().unwrap()].concat();
+    let notes = "𝄞".repeat(70_000);
+    let begins = "agent: what it wrote broke off\nagent: writes (attempt 2):\n│ \u{fffd}anew: ";
+    assert!(told == format!("{begins}{notes}\n"), "{}", &told[..200]);
+    fs::write(folder.path().join("second"), "").unwrap();
+    assert_eq!(lines.rest(), "");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "<say xmlns=\"urn:t\">done</say>\n");
+}

@@ -88,6 +88,8 @@ pub(crate) struct World {
     /// The results of reservations.
     pub(crate) reserved: Vec<Result<(), Box<Short>>>,
     pub(crate) noted: usize,
+    /// The drafts that are over, and how many answers had left before.
+    pub(crate) drafts: Vec<(DraftEnd, usize)>,
     discarded: u64,
     pub(crate) events: Vec<Event>,
     roots: u128,
@@ -182,6 +184,7 @@ impl Setup {
             operated: Vec::new(),
             reserved: Vec::new(),
             noted: 0,
+            drafts: Vec::new(),
             discarded: 0,
             events: Vec::new(),
             roots: 0,
@@ -442,6 +445,7 @@ impl World {
             Output::Event(event) => self.events.push(event),
             Output::Reserved { result, .. } => self.reserved.push(result),
             Output::Noted { .. } => self.noted += 1,
+            Output::DraftOver { end, .. } => self.drafts.push((end, self.egress.len())),
             Output::Append { .. } | Output::Taken { .. } => panic!("nobody asked for it"),
         }
         true

@@ -10,6 +10,7 @@ mod budgets;
 mod chaos;
 mod conversations;
 mod dead;
+mod drafts;
 mod durable;
 mod entrance;
 mod fairness;

@@ -3,10 +3,10 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use super::running::Running;
-use super::waiting::until;
+use super::waiting::{Lines, until};
 
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -84,6 +84,14 @@ impl Folder {
 
     pub(crate) fn start(&self, extra: &[&str]) -> Running {
         Running::organism(&self.0, &[&["--json"], extra].concat())
+    }
+
+    /// Asks the agent by `systole ask --stream`: the process, and the lines of its standard error.
+    pub(crate) fn streamed(&self) -> (Child, Lines) {
+        let mut ask = self.0.systole(&["ask", "organism.yaml", "<do xmlns='urn:t'>it</do>", "--stream"]);
+        let mut child = ask.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = Lines::of(child.stderr.take().unwrap());
+        (child, lines)
     }
 
     pub(crate) fn read(&self, name: &str) -> String {

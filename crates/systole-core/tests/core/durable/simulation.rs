@@ -43,6 +43,8 @@ pub(crate) struct Simulation {
     late: HashSet<Number>,
     pub(crate) blueprint: Arc<Blueprint>,
     pub(crate) handlers: Vec<Handler>,
+    /// Handlers with a draft whose end was not told.
+    drafting: HashSet<(usize, InvocationId)>,
     pub(crate) clients: Clients,
     /// The messages that were started on each thread in this life, and in lives before.
     started: HashMap<ThreadId, Vec<MessageId>>,
@@ -125,6 +127,7 @@ impl Simulation {
             cancelled: HashSet::new(),
             blueprint,
             handlers: Vec::new(),
+            drafting: HashSet::new(),
             clients: Clients::default(),
             started: HashMap::new(),
             recorded: HashMap::new(),
@@ -495,6 +498,12 @@ impl Simulation {
                     handler.reserved(result.is_ok());
                 }
             }
+            Output::DraftOver { invocation, end } => {
+                self.say(|| format!("the draft of {invocation:?} is over: {end:?}"));
+                assert!(self.drafting.remove(&(shard, invocation)), "{invocation:?} had no draft, or that was over");
+                let runs = |handler: &Handler| (handler.shard, handler.invocation) == (shard, invocation);
+                assert!(!self.handlers.iter().any(runs), "{invocation:?} still writes");
+            }
             Output::Event(event) => self.say(|| format!("event at {}: {:?}", event.path, event.kind)),
             Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Closed { .. } | Output::Gone { .. } | Output::Operated { .. } | Output::NotRedriven { .. } => {}
@@ -521,6 +530,10 @@ impl Simulation {
         let greedy = self.greed > 0;
         self.greed = self.greed.saturating_sub(1);
         self.handlers.push(Handler::new((shard, invocation), listener, &message, greedy));
+        if self.random.once_in(3) {
+            self.drafting.insert((shard, invocation));
+            self.input(shard, Input::Drafted { invocation });
+        }
     }
 
     /// Reports the steps that the journal has written, to the cores in any order.
@@ -642,6 +655,7 @@ impl Simulation {
 
     fn restart(&mut self) {
         self.handlers.clear();
+        self.drafting.clear();
         self.clients.inbox.clear();
         self.links.clear();
         self.broken = false;
@@ -739,6 +753,7 @@ impl Simulation {
                 "{label} was taken, and never answered"
             );
         }
+        assert!(self.drafting.is_empty(), "drafts whose end nobody told: {:?}", self.drafting);
         let left = self.store.recover(&[]);
         assert!(left.threads.is_empty(), "{:?}", left.threads);
         assert!(left.budgets.is_empty() && self.cores.iter().all(|core| core.budgets().is_empty()), "{left:?}");
