@@ -108,6 +108,7 @@ pub fn groups() -> Vec<Group> {
         single('d', "fan-out-await", "100 calls, answers awaited", |scale| boxed(FanOut::start(scale, Style::Awaited))),
         single('e', "ping-pong", "awaits one answer after the other", |scale| boxed(PingPong::start(scale))),
         durable(),
+        drafts(),
         beside(),
         dispatch_1k(),
         dispatch_100k(),
@@ -179,6 +180,18 @@ fn durable() -> Group {
     let bar =
         Bar { what: "survives kill -9, multiple of the same without a journal", of: Figure::RatioToNext, must: 3.0 };
     Group { letter: 'j', cases, rounds: 5, by: By::Cpu, bar: Some(bar) }
+}
+
+fn drafts() -> Group {
+    let case = |name, what, start| Case { name, what, start };
+    let cases = vec![
+        case("drafts", "two hops of 1 KB, 20 pieces of a draft of the second, no reader, 1 shard", |scale| {
+            boxed(TwoHop::<Note>::drafting(scale, 20, 4000, 64))
+        }),
+        case("drafts-none", "the same without drafts", |scale| boxed(TwoHop::<Note>::drafting(scale, 0, 4000, 64))),
+        case("drafts-one", "the same with one piece", |scale| boxed(TwoHop::<Note>::drafting(scale, 1, 4000, 64))),
+    ];
+    Group { letter: 'k', cases, rounds: 9, by: By::Cpu, bar: None }
 }
 
 fn beside() -> Group {

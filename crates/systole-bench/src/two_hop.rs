@@ -1,4 +1,4 @@
-//! Cases (a) and (b): a client asks the front, which asks the back; the answer comes back through both. Every message
+//! Cases (a), (b) and (k): a client asks the front, which asks the back; the answer comes back through both. Every message
 //! is decoded and encoded on each hop.
 
 use std::marker::PhantomData;
@@ -52,6 +52,11 @@ impl<T: Sample> TwoHop<T> {
         })
     }
 
+    /// Starts the same load, whose back writes so many pieces of a draft of each answer, which nobody reads.
+    pub(super) fn drafting(scale: Scale, pieces: u32, count: u64, window: usize) -> Result<Self, LoadError> {
+        Self::start_with_back(scale, (count, window, pieces), None, |builder| builder.shards(1))
+    }
+
     /// Starts the same load with a journal, in a temporary folder, which keeps as much ended work.
     pub(super) fn durable(
         scale: Scale,
@@ -72,14 +77,25 @@ impl<T: Sample> TwoHop<T> {
         folder: Option<Folder>,
         change: impl FnOnce(OrganismBuilder) -> OrganismBuilder,
     ) -> Result<Self, LoadError> {
+        Self::start_with_back(scale, (count, window, 0), folder, change)
+    }
+
+    fn start_with_back(
+        scale: Scale,
+        (count, window, pieces): (u64, usize, u32),
+        folder: Option<Folder>,
+        change: impl FnOnce(OrganismBuilder) -> OrganismBuilder,
+    ) -> Result<Self, LoadError> {
         let builder = Organism::builder("two-hop")
             .client("cli", |client| client.calls::<T>())
             .listener("front", Front::<T>::default, |c| {
                 c.accepts::<T>().calls::<T>().returns::<T>().replies::<T>().stateless()
             })
-            .listener("back", Back::<T>::default, |c| {
-                c.accepts::<T>().replies::<T>().routing(Routing::Addressed).stateless()
-            });
+            .listener(
+                "back",
+                move || Back::<T>(pieces, PhantomData),
+                |c| c.accepts::<T>().replies::<T>().routing(Routing::Addressed).stateless(),
+            );
         let pump = Pump::new(change(builder).start()?)?;
         Ok(Self { pump, count: scale.of(count), window, payload: PhantomData, _folder: folder })
     }
@@ -93,15 +109,13 @@ impl<T: Sample> Load for TwoHop<T> {
 }
 
 struct Front<T>(PhantomData<fn() -> T>);
-struct Back<T>(PhantomData<fn() -> T>);
+/// The back, with the number of pieces of a draft that it writes of each answer.
+struct Back<T>(u32, PhantomData<fn() -> T>);
+
+/// A piece of a draft: a few words.
+const PIECE: &str = "a few words of an answer ";
 
 impl<T> Default for Front<T> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<T> Default for Back<T> {
     fn default() -> Self {
         Self(PhantomData)
     }
@@ -130,6 +144,7 @@ impl<T: Sample> Handler<Delivery<T>> for Back<T> {
     type Result = Response;
 
     fn handle(&mut self, delivery: Delivery<T>, _: &mut Context<Self>) -> Response {
+        (0..self.0).for_each(|_| delivery.thread().draft(PIECE));
         Ok(reply_any(delivery.into_inner()))
     }
 }
