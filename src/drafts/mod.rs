@@ -254,7 +254,7 @@ pub struct Drafts {
     root: ThreadId,
     place: Place,
     news: Arc<Notify>,
-    /// What was copied and not handed out.
+    /// Records that were copied and not handed out.
     waiting: VecDeque<DraftRecord>,
     /// True if the conversation was over before.
     is_over: bool,

@@ -50,9 +50,9 @@ pub(crate) struct DraftSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DraftOf {
     pub(super) source: Arc<DraftSource>,
-    /// Its number among those of the organism.
+    /// The number among those of the organism.
     pub(super) number: u64,
-    /// Its number among those of the run.
+    /// The number among those of the run.
     pub(super) attempt: u32,
 }
 
@@ -67,7 +67,7 @@ pub(super) enum Piece {
     Lost,
 }
 
-/// How far a reader is: it has had all before this place.
+/// The place of a reader, which has had all before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) at: u64,

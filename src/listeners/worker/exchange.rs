@@ -76,7 +76,7 @@ pub enum LineEffect {
     Progressed(String),
     /// The use of a model by the program itself.
     Used(ModelAnswer),
-    /// What the handler has written so far of its answer.
+    /// Text of the draft of the handler's answer.
     Drafted {
         /// Text behind the text before.
         text: String,

@@ -441,8 +441,8 @@ pub enum Output {
         /// The reason why the request must not be sent.
         result: Result<(), Box<Short>>,
     },
-    /// What a handler wrote as a draft ([`Input::Drafted`]) is over, as what it is a draft of was judged. The messages that it
-    /// became leave behind this output.
+    /// The draft of a handler ([`Input::Drafted`]) is over: the response that it became was judged, or there is none. The
+    /// messages of that response leave behind this output.
     DraftOver {
         /// The handler.
         invocation: InvocationId,
@@ -458,11 +458,11 @@ pub enum Output {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DraftEnd {
-    /// Its message is there: the answer of the thread, or calls.
+    /// The message is there: the answer of the thread, or calls.
     Answered,
-    /// What it became broke a rule. The handler, or its thread, may begin another one.
+    /// The response broke a rule. The handler, or its thread, may begin another draft.
     Refused,
-    /// The attempt at it broke off, and the handler begins another one.
+    /// The attempt broke off. The handler may begin another draft.
     Retried,
     /// The handler ended without a message: it failed, its time was over, it was cancelled, or it had nothing to say.
     Ended,

@@ -326,7 +326,7 @@ impl Look<'_> {
         Row::new(format!("t-{id}"), markup)
     }
 
-    /// What handlers of a conversation have written so far, of one thread or of all.
+    /// Drafts of a conversation, of one thread or of all.
     fn drafts(&self, root: ThreadId, thread: Option<&str>) -> Vec<Row> {
         let open = self.app.organism.open_drafts(root, DRAFT).into_iter();
         let of_thread = |news: &DraftNews| match news {
