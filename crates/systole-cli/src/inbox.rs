@@ -449,7 +449,10 @@ async fn ask(console: &Console, desk: Desk, question: &Value) -> bool {
         let entry = match heard {
             Heard::Entry(entry) => entry,
             Heard::Shown => continue,
-            _ => return true,
+            _ => {
+                open.end("it waits".to_owned());
+                return true;
+            }
         };
         match desk.say(&id, entry).await {
             Said::Ended => {

@@ -1,6 +1,6 @@
 //! The keyboard of a console: a terminal, or the lines of a pipe or a file.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use rustix::termios::{InputModes, LocalModes, OptionalActions, tcgetattr, tcgetp
 
 /// Bytes of a line, without its line feed, that a terminal passes on: it drops what follows (`termios`, canonical mode).
 const WHOLE_LINE: usize = 4095;
+/// Most bytes of a line of a pipe or a file: no person writes a longer one, and no message is as long.
+const LONGEST: u64 = 64 << 20;
 /// Interval of looks for the terminal while another process has it.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -80,7 +82,8 @@ impl Keyboard {
         }
         let mut bytes = Vec::new();
         let read = loop {
-            match self.lines.read_until(b'\n', &mut bytes) {
+            let left = LONGEST - bytes.len() as u64;
+            match (&mut self.lines).take(left).read_until(b'\n', &mut bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => break read,
             }
@@ -88,6 +91,8 @@ impl Keyboard {
         match read {
             Ok(0) if self.reads_lines() => return Line::Nothing,
             Ok(0) | Err(_) => return Line::End,
+            // An endless line, as of a device.
+            Ok(_) if bytes.len() as u64 == LONGEST => return Line::End,
             Ok(_) => {}
         }
         let end = bytes.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |at| at + 1);

@@ -119,6 +119,8 @@ enum Step {
     More(Entry, String),
     /// The entry is complete.
     Whole(PersonEntry),
+    /// The entry declines to answer, once the person has confirmed it.
+    Confirm(String),
     /// The entry is dropped, and the question shown again behind this text.
     Again(String),
     /// Another question is wanted: the one of that number, or the next.
@@ -183,6 +185,12 @@ impl Questions {
                 // A receiver that is gone will close the question itself.
                 let _ = question.entries.send(Heard::Entry(entry));
                 self.turn()
+            }
+            Step::Confirm(entry) => {
+                let shown = format!("decline to answer{}", reason_of(&entry));
+                let text = review_text(&shown);
+                waiting.review = Some(Review { entry, shown });
+                text
             }
             Step::Again(before) => before + &self.redraw(),
             Step::Other(number) => self.other(number),
@@ -331,6 +339,13 @@ impl Questions {
 const PROMPT: &str = "> ";
 const SEND: &str = "Send it? (y sends it, n sends nothing): ";
 
+fn reason_of(entry: &str) -> String {
+    match declined(entry) {
+        Some(reason) if !reason.is_empty() => format!(": {reason}"),
+        _ => String::new(),
+    }
+}
+
 fn review_text(shown: &str) -> String {
     format!("{}\n{SEND}", quote(shown))
 }
@@ -357,7 +372,11 @@ fn begin(question: &Question, line: &str) -> Step {
     if line.starts_with('<') {
         return go_on(&question.limits, line.to_owned(), false);
     }
-    if declined(line).is_some() || line == TAKE {
+    // A keyboard may be a file that is no person's, and lists have such lines.
+    if declined(line).is_some() {
+        return Step::Confirm(line.to_owned());
+    }
+    if line == TAKE {
         return Step::Whole(PersonEntry { text: line.to_owned(), reviewed: true });
     }
     match line {
@@ -548,8 +567,17 @@ mod tests {
         assert_eq!(questions.line(":next"), questions.redraw());
         assert!(questions.line(":1").starts_with("\n--- 1 of 2: one ---"));
         assert!(questions.line(":3").starts_with("There are 2 questions.\n"));
-        assert!(questions.line("-").starts_with("\n--- two ---"));
+        assert_eq!(questions.line("- no time"), format!("│ decline to answer: no time\n{SEND}"));
+        assert_eq!(
+            questions.line("- beta"),
+            format!("found '- beta', expected y or n\n{SEND}"),
+            "a list declines nothing"
+        );
+        assert!(questions.line("n").starts_with("nothing was sent.\n\n--- 1 of 2: one ---"));
         questions.line("-");
+        assert!(questions.line("y").starts_with("\n--- two ---"));
+        questions.line("-");
+        questions.line("y");
         assert!(!questions.wants_line());
         assert_eq!((entry(&mut first).text, entry(&mut second).text), ("-".into(), "-".into()));
         assert!(questions.tell(id, "again").starts_with("again\n\n--- one ---"));
@@ -602,6 +630,7 @@ mod tests {
         assert!(shown.starts_with("\n--- one ---"));
         assert!(questions.close(id, "").starts_with("\n--- boot ---"));
         questions.line("-");
+        questions.line("y");
         assert_eq!(entry(&mut typed).text, "-");
     }
 
