@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use systole_core::question::{Answerer, QuestionAct};
 use systole_core::vocab::{MessageId, Name, Time};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
 use crate::listeners::human::Announce;
 use crate::listeners::human::people::{Asked, People};
@@ -21,13 +22,17 @@ use crate::outbound::{
     Begun, DeliveryOptions, DeliveryOutcome, DeliveryStore, Engine, Guard, Job, OutboundDelivery, OutboundError,
     Secret, Stored,
 };
-use crate::process::announce;
+use crate::process::{CommandSpec, announce};
 use crate::runtime::Organism;
 use crate::settings::read_secret;
 
 /// Attempts of a command, and the pause behind the first; each further one is twice as long.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
+/// Time of a command in each attempt.
+const TIME: Duration = Duration::from_secs(60);
+/// Commands that run at once.
+const AT_ONCE: usize = 8;
 
 /// Announces the questions of an organism on a thread of its own, until it is dropped.
 #[derive(Debug)]
@@ -109,6 +114,7 @@ async fn run(
 ) {
     let mut changes = people.watch();
     let (mut begun, mut commands) = (HashSet::new(), JoinSet::new());
+    let turns = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         changes.borrow_and_update();
         let open = people.unannounced();
@@ -116,20 +122,14 @@ async fn run(
         for asked in open {
             match all.get(&asked.listener) {
                 Some(Announce::Command(spec)) if begun.insert(asked.id) => {
-                    let (people, spec, now) = (people.clone(), spec.clone(), now.clone());
+                    let (people, spec, now, turns) = (people.clone(), spec.clone(), now.clone(), turns.clone());
                     commands.spawn(async move {
-                        let mut pause = PAUSE;
-                        for attempt in 1..=ATTEMPTS {
-                            match announce(&asked.listener, &spec, &asked.about, asked.envelope.clone()).await {
-                                Ok(()) => break,
-                                Err(why) if attempt == ATTEMPTS => {
-                                    tracing::error!(listener = %asked.listener, question = %asked.id, why, "a question was not announced");
-                                }
-                                Err(_) => tokio::time::sleep(pause).await,
-                            }
-                            pause *= 2;
+                        let _turn = turns.acquire().await;
+                        tokio::select! {
+                            biased;
+                            () = over(&people, asked.id) => {}
+                            () = try_command(&asked, &spec) => done(&people, asked.id, now()).await,
                         }
-                        done(&people, asked.id, now()).await;
                     });
                 }
                 Some(Announce::Push(_)) => engine.wake(asked.listener.clone()),
@@ -143,6 +143,29 @@ async fn run(
         }
     }
     engine.close(Duration::ZERO).await;
+}
+
+/// Waits until a question is announced or over.
+async fn over(people: &People, id: MessageId) {
+    let mut changes = people.watch();
+    while people.awaits_announcement(id) && changes.changed().await.is_ok() {}
+}
+
+/// Announces by a program, which has some attempts. Dropped, it ends the program.
+async fn try_command(asked: &Asked, spec: &CommandSpec) {
+    let mut pause = PAUSE;
+    for attempt in 1..=ATTEMPTS {
+        let announced = announce(&asked.listener, spec, &asked.about, asked.envelope.clone());
+        let late = || Err(format!("it ran for more than {} s", TIME.as_secs()));
+        match timeout(TIME, announced).await.unwrap_or_else(|_| late()) {
+            Ok(()) => return,
+            Err(why) if attempt == ATTEMPTS => {
+                tracing::error!(listener = %asked.listener, question = %asked.id, why, "a question was not announced");
+            }
+            Err(_) => sleep(pause).await,
+        }
+        pause *= 2;
+    }
 }
 
 /// Notes that a question is announced.

@@ -195,7 +195,7 @@ impl Questions<'_> {
     /// Counts the open questions that wait for the party.
     #[cfg(feature = "gateway")]
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting_of(&self.people.list(&self.by))
+        self.people.waiting(&self.by)
     }
 
     fn waiting_of(&self, seen: &[Seen]) -> usize {

@@ -188,6 +188,21 @@ impl People {
         left
     }
 
+    /// Returns whether a question is open that was not announced.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn awaits_announcement(&self, id: MessageId) -> bool {
+        let state = self.lock();
+        let open = state.open.get(&id);
+        open.is_some_and(|open| !open.question.is_announced() && !open.question.state().is_over())
+    }
+
+    /// Counts the open questions that wait for a party.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn waiting(&self, by: &Answerer) -> usize {
+        let state = self.lock();
+        state.open.values().filter(|open| open.question.is_seen_by(by) && open.asked.addressees.include(by)).count()
+    }
+
     /// Watches changes of all questions.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.shared.changed.subscribe()
