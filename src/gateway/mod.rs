@@ -282,6 +282,7 @@ impl Gateway {
             judge,
             tally: tally.clone(),
             link: Arc::new(http::browser::Link::new(&secret)),
+            pages: Arc::default(),
         });
         let router = http::router(app.clone(), self.routes);
         let organism = organism.clone();

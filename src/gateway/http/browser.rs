@@ -54,6 +54,8 @@ pub(super) fn is_page(path: &str) -> bool {
 /// The secret of statements, and the links that were opened.
 pub(in crate::gateway) struct Link {
     key: [u8; 32],
+    /// The key of links, of this start alone: what was opened before is not known to a later one.
+    links: [u8; 32],
     opened: Mutex<HashMap<[u8; 32], Time>>,
 }
 
@@ -66,7 +68,8 @@ impl fmt::Debug for Link {
 impl Link {
     /// The links of an organism with that secret.
     pub(in crate::gateway) fn new(secret: &[u8; 32]) -> Self {
-        Self { key: blake3::derive_key("systole gateway 2026 console", secret), opened: Mutex::default() }
+        let key = blake3::derive_key("systole gateway 2026 console", secret);
+        Self { key, links: Token::draw().hash().0, opened: Mutex::default() }
     }
 
     /// The path and query of a link that signs an operator in once, within ten minutes.
@@ -100,15 +103,19 @@ impl Link {
     /// Writes a statement: kind, end, contents and seal.
     fn statement(&self, kind: &str, until: Time, contents: &[u8; 32]) -> String {
         let body = format!("{:016x}.{}", until.as_nanos(), Hash::from_bytes(*contents).to_hex());
-        format!("{body}.{}", blake3::keyed_hash(&self.key, format!("{kind}.{body}").as_bytes()).to_hex())
+        format!("{body}.{}", self.seal(kind, &body).to_hex())
+    }
+
+    fn seal(&self, kind: &str, body: &str) -> Hash {
+        let key = if kind == "link" { &self.links } else { &self.key };
+        blake3::keyed_hash(key, format!("{kind}.{body}").as_bytes())
     }
 
     /// Reads a statement of that kind.
     fn read(&self, kind: &str, text: &str) -> Option<(Time, [u8; 32])> {
         let (body, seal) = text.rsplit_once('.')?;
-        let ours = blake3::keyed_hash(&self.key, format!("{kind}.{body}").as_bytes());
         // The comparison of hashes takes the same time for all.
-        if Hash::from_hex(seal).ok()? != ours {
+        if Hash::from_hex(seal).ok()? != self.seal(kind, body) {
             return None;
         }
         let (until, contents) = body.split_once('.')?;

@@ -122,6 +122,8 @@ pub struct AppState {
     pub(super) tally: Arc<Tally>,
     /// Links into the console.
     pub(super) link: Arc<browser::Link>,
+    /// Pages of the console that are live.
+    pub(super) pages: Arc<console::OpenPages>,
     /// The description of all calls that are served.
     pub(super) description: Description,
 }

@@ -153,7 +153,10 @@ fn a_link_signs_in_once_and_its_cookie_is_good_for_pages_over_a_restart_and_for_
     let stranger = court.get("", "/dead-letters?fault=route");
     assert_eq!(stranger.status, 303);
     assert!(stranger.head.contains("location: /login?then=%2Fdead%2Dletters%3Ffault%3Droute"), "{}", stranger.head);
-    let first = court.get("", &court.link);
+    // A look at the head takes no link, and no page of others is led to: browsers leave tabs out.
+    assert_eq!(court.request("HEAD", &court.link, "", "").status, 200);
+    let first = court.get("", &format!("{}&then=/%09/evil.example", court.link));
+    assert!(!format!("{}{}", first.head, first.body).contains("evil"), "{}{}", first.head, first.body);
     let cookie = first.cookie();
     assert!(first.status == 200 && first.head.contains("HttpOnly; SameSite=Strict"), "{}", first.head);
     assert_eq!(court.get("", &court.link).status, 403, "a link is good once");
@@ -167,8 +170,10 @@ fn a_link_signs_in_once_and_its_cookie_is_good_for_pages_over_a_restart_and_for_
     let mut forged = cookie.clone();
     forged.replace_range(16..17, if &cookie[16..17] == "9" { "8" } else { "9" });
     assert_eq!(court.get(&forged, "/").status, 303);
+    let link = court.link.clone();
     court.restart();
     assert_eq!(court.get(&cookie, "/").status, 200, "a browser stays signed in");
+    assert_eq!(court.get("", &link).status, 403, "a link of an earlier start is none");
 }
 
 #[test]
@@ -346,6 +351,8 @@ fn an_operator_acts_in_bulk_and_sees_the_outcome_of_each() {
     let asked = until("three questions", || Some(open()).filter(|ids| ids.len() == 3));
     let ended = until("an end", || court.ids(&cookie, "/?state=ended", "href=\"/conversations/").pop());
     assert_eq!(court.post(&cookie, "/act", "act=cancel").status, 400, "nothing is checked");
+    let many: String = (0..1001).map(|id| format!("&id={id}")).collect();
+    assert_eq!(court.post(&cookie, "/act", &format!("act=cancel{many}")).status, 400, "too many");
     // One that has ended fails, and leaves the other one.
     let some = court.post(&cookie, "/act", &format!("act=cancel&id={}&id={ended}", asked[0])).body;
     assert!(some.contains("1 done, 1 without an effect") && some.contains(&ended), "{some}");

@@ -1,7 +1,8 @@
 //! A page that is open: its rows are made anew when something happened, and those that have changed are sent.
 
+use std::collections::HashMap;
 use std::future::pending;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -9,6 +10,7 @@ use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Request, State};
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
+use systole_core::vocab::Name;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::Visitor;
@@ -34,6 +36,41 @@ const QUIET: Duration = Duration::from_secs(3);
 /// Time for the browser to take a change.
 const TAKES: Duration = Duration::from_secs(30);
 
+/// Most pages that are open at once for one name.
+const PAGES: usize = 32;
+
+/// The pages that are open, by the name of who looks at them.
+#[derive(Debug, Default)]
+pub(in crate::gateway) struct OpenPages(Mutex<HashMap<Name, usize>>);
+
+/// An open page; dropped, it is closed.
+struct OpenPage {
+    pages: Arc<OpenPages>,
+    name: Name,
+}
+
+impl OpenPages {
+    /// Opens a page, unless there are too many of that name.
+    fn open(self: &Arc<Self>, name: &Name) -> Option<OpenPage> {
+        let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = pages.entry(name.clone()).or_default();
+        *count = Some(*count + 1).filter(|count| *count <= PAGES)?;
+        Some(OpenPage { pages: self.clone(), name: name.clone() })
+    }
+}
+
+impl Drop for OpenPage {
+    fn drop(&mut self) {
+        let mut pages = self.pages.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = pages.get_mut(&self.name) {
+            *count -= 1;
+            if *count == 0 {
+                pages.remove(&self.name);
+            }
+        }
+    }
+}
+
 /// `GET /live`
 pub(super) async fn live(
     State(app): State<Arc<AppState>>,
@@ -44,11 +81,15 @@ pub(super) async fn live(
     let known = request.extensions().get::<Arc<Authenticated>>().cloned();
     let (Ok(visitor), Some(known)) = (visitor, known) else { return Problem::unauthorized().into_response() };
     let Ok(upgrade) = upgrade else { return Problem::bad_request("a WebSocket belongs here").into_response() };
+    let Some(page) = app.pages.open(visitor.name()) else {
+        let why = format!("{PAGES} pages are live for {}: close one", visitor.name());
+        return Problem::too_many("pages", why, 30).into_response();
+    };
     let permit = request.extensions().get::<RequestPermit>().cloned();
     upgrade.max_message_size(HEARD).max_frame_size(HEARD).write_buffer_size(0).on_upgrade(async move |socket| {
         // The reasons to end are all the same to the browser, which connects again.
         let _ = feed(&app, &visitor, &known, socket).await;
-        drop(permit);
+        drop((permit, page));
     })
 }
 
@@ -67,7 +108,10 @@ async fn feed(app: &AppState, visitor: &Visitor, known: &Authenticated, mut sock
         None => None,
     };
     while !app.mailboxes.is_stopping() && known.is_valid(app).await {
-        let page = place.render(app, visitor).await.ok()?;
+        let page = tokio::select! {
+            page = place.render(app, visitor) => page.ok()?,
+            () = left(&mut socket) => return None,
+        };
         let questions = visitor.questions(app).ok()?.waiting();
         if let Some(changes) = shown.update(page, questions) {
             let text = serde_json::to_string(&changes).ok()?;

@@ -26,6 +26,7 @@ use bytes::Bytes;
 use maud::html;
 use systole_core::vocab::Name;
 
+pub(in crate::gateway) use self::live::OpenPages;
 use self::page::{Page, Viewer, document};
 use self::views::{Place, Written};
 use super::authenticate::Authenticated;
@@ -147,7 +148,9 @@ async fn check_origin(request: Request, next: Next) -> Result<Response, PageProb
 
 fn is_of_own_page(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let origin = text(header::ORIGIN).and_then(|origin| origin.split_once("://")).map(|(_, authority)| authority);
+    let origin = text(header::ORIGIN).and_then(|origin| origin.split_once("://"));
+    // A proxy in front may speak TLS for the gateway.
+    let origin = origin.filter(|(scheme, _)| matches!(*scheme, "http" | "https")).map(|(_, authority)| authority);
     origin.is_some() && origin == text(header::HOST)
 }
 
@@ -278,8 +281,10 @@ fn judged(judgement: Result<String, impl Display>) -> Response {
 }
 
 /// Returns whether a place to go back to is a page here.
+///
+/// Browsers take `\` for `/`, and leave tabs and line ends out of an address (URL Standard, 4.4).
 fn is_here(path: &str) -> bool {
-    path.starts_with('/') && !path.starts_with("//") && !path.contains(['\\', '\r', '\n'])
+    path.starts_with('/') && !path.starts_with("//") && !path.contains(|c: char| c == '\\' || c.is_control())
 }
 
 /// The subject of an act.
@@ -304,6 +309,7 @@ async fn acts(app: &AppState, visitor: &Visitor, form: &Form) -> Result<Vec<Act>
                 Ok(Letters { ids: None, from, listener, payload, fault, text, since, until })
             }
             None if ids.is_empty() => Err(none()),
+            None if ids.len() > MOST => Err(Problem::bad_request(format!("an act is about {MOST} letters at most"))),
             None => Ok(Letters { ids: Some(ids), ..Letters::default() }),
         }
     };
@@ -319,6 +325,9 @@ async fn acts(app: &AppState, visitor: &Visitor, form: &Form) -> Result<Vec<Act>
             }
             if ids.is_empty() {
                 return Err(none());
+            }
+            if ids.len() > MOST {
+                return Err(Problem::bad_request(format!("an act is about {MOST} conversations at most")));
             }
             let act = |conversation: String| match name.as_str() {
                 "cancel" => Act::Cancel { conversation, thread: form.text("thread") },

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::http::header::{self, HeaderValue};
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use http_body_util::{BodyExt, Limited};
 use maud::{Markup, html};
@@ -73,9 +73,12 @@ pub(super) async fn form(State(app): State<Arc<AppState>>, request: Request) -> 
     let query = Query::of(&request, &["then", "link"])?;
     let then = query.text("then").filter(|then| is_here(then)).unwrap_or("/");
     Ok(match query.text("link") {
+        // A look at the head alone, as of a preview, takes no link.
+        Some(_) if request.method() == Method::HEAD => asks(StatusCode::OK, None, then),
         Some(link) if app.link.open(link, app.mailboxes.now()) => signed_in(&app, None, then),
         Some(_) => {
-            let said = "The link was opened before, is older than ten minutes, or is of another organism.";
+            let said =
+                "The link was opened before, is older than ten minutes, or is of another organism or an earlier start.";
             asks(StatusCode::FORBIDDEN, Some(said), then)
         }
         None => asks(StatusCode::OK, None, then),

@@ -32,6 +32,8 @@ const THREADS: usize = 200;
 const MESSAGES: usize = 100;
 /// The threads whose messages are told below a tree, and the most of them of each.
 const TOLD: (usize, usize) = (40, 20);
+/// Bytes of a text that may not be whole: a look cuts it in front of a character that ends behind 64 KiB.
+const CUT: usize = (64 << 10) - 4;
 /// Characters of a text that are shown at once.
 const SHOWN: usize = 600;
 
@@ -141,7 +143,7 @@ impl Place {
             View::Conversation(root) => look.conversation(*root).await,
             View::Thread(thread) => look.thread(*thread).await,
             View::Message(id) => look.message(*id).await,
-            View::Questions => questions(app, visitor, &look.wanted).await,
+            View::Questions => look.questions(visitor).await,
             View::Question(id) => {
                 let written =
                     Written { form: look.value_of("form").map(|of| (of, HashMap::new())), ..Written::default() };
@@ -382,13 +384,15 @@ impl Look<'_> {
                 @if let Some(attempts) = message.attempts { dt { "Runs that ended with their process" } dd { (attempts) } }
             }
         };
+        // A look gives so many bytes of a text at most.
+        let is_cut = message.text.len() >= CUT;
         let owner = html! {
             h2 { "Retry from here" }
             form method="post" action="/act" {
                 input type="hidden" name="id" value=(message.conversation);
                 input type="hidden" name="at" value=(id);
-                label for="edit" { "With this payload" }
-                textarea #edit name="edit" data-judge="/check" data-said="judged" spellcheck="false" { (message.text) }
+                label for="edit" { @if is_cut { "With another payload; the present one is too long to be edited here, and stays if this is empty" } @else { "With this payload" } }
+                textarea #edit name="edit" data-judge="/check" data-said="judged" spellcheck="false" { @if !is_cut { (message.text) } }
                 p.said #judged role="status" hidden {}
                 p { button.main name="act" value="retry" { "Retry" } }
             }
@@ -594,6 +598,41 @@ impl Look<'_> {
                 empty: "The organism has no listeners.",
             }],
             foot: clients,
+        })
+    }
+
+    /// The questions that a person may answer.
+    async fn questions(&self, visitor: &Visitor) -> Result<Page, Problem> {
+        let found = visitor.questions(self.app)?.list(&self.wanted(MESSAGES)).await?;
+        let rows = found.items.iter().map(|item| {
+        let markup = html! {
+            tr id={ "q-" (item.question) } {
+                td { (question_state(item)) }
+                td { a href={ "/questions/" (item.question) } { (item.payload.as_deref().map_or("fault", local)) } }
+                td { (item.from) " asks " (item.listener) }
+                td { (time(Some(&item.since))) } td { (time(item.deadline.as_deref())) }
+                td { @for name in &item.people { span.chip { (name) } } @if item.operators { span.chip { "operators" } } }
+                td.n { @if let Some(cost) = item.cost { (cost.tokens) " tokens, " (cost.cost) } }
+            }
+        };
+        Row::new(format!("q-{}", item.question), markup)
+    });
+        Ok(Page {
+            title: "Questions".into(),
+            entry: "/questions",
+            head: html! {
+                form.filters method="get" action="/questions" role="search" {
+                    (self.field("listener", "Listener"))
+                    button.main { "Find" }
+                }
+            },
+            sections: vec![Section {
+                id: "questions",
+                shape: Shape::Table(&["State", "Question", "Who asks", "Since", "Until", "For", "Cost so far"]),
+                rows: rows.collect(),
+                empty: "No question waits for you.",
+            }],
+            foot: self.older("/questions", found.next.as_deref()),
         })
     }
 
@@ -811,37 +850,6 @@ pub(super) fn outcomes(act: &str, outcomes: &[Outcome], back: &str) -> Page {
         }],
         foot: html! {},
     }
-}
-
-/// The questions that a person may answer.
-async fn questions(app: &AppState, visitor: &Visitor, wanted: &Wanted) -> Result<Page, Problem> {
-    let wanted = Wanted { limit: Some(MESSAGES), ..wanted.clone() };
-    let found = visitor.questions(app)?.list(&wanted).await?;
-    let rows = found.items.iter().map(|item| {
-        let markup = html! {
-            tr id={ "q-" (item.question) } {
-                td { (question_state(item)) }
-                td { a href={ "/questions/" (item.question) } { (item.payload.as_deref().map_or("fault", local)) } }
-                td { (item.from) " asks " (item.listener) }
-                td { (time(Some(&item.since))) } td { (time(item.deadline.as_deref())) }
-                td { @for name in &item.people { span.chip { (name) } } @if item.operators { span.chip { "operators" } } }
-                td.n { @if let Some(cost) = item.cost { (cost.tokens) " tokens, " (cost.cost) } }
-            }
-        };
-        Row::new(format!("q-{}", item.question), markup)
-    });
-    Ok(Page {
-        title: "Questions".into(),
-        entry: "/questions",
-        head: html! {},
-        sections: vec![Section {
-            id: "questions",
-            shape: Shape::Table(&["State", "Question", "Who asks", "Since", "Until", "For", "Cost so far"]),
-            rows: rows.collect(),
-            empty: "No question waits for you.",
-        }],
-        foot: html! {},
-    })
 }
 
 /// What a person has written to answer a question.
