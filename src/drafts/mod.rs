@@ -1,7 +1,7 @@
 //! Drafts: what a model, a worker, a remote agent or a function has written so far of a message that is not there yet.
 //!
 //! A draft is text of others. Nothing parses it, no journal keeps it, and no message is made of it: it is gone when its message
-//! is there, and its readers are told why. The drafts of an organism are one bounded [table](table): a writer appends, and
+//! is there, and its readers are told why. The drafts of an organism are one bounded table: a writer appends, and
 //! never waits for a reader; a reader copies from its place on, and learns by the offset of a piece what fell out before it.
 
 mod table;
