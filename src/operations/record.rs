@@ -72,7 +72,7 @@ pub struct ThreadRecord {
     /// The use of models by its own handler, where there is a journal and it has asked one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<CostRecord>,
-    /// What it and the threads below it have spent of its budget, if it has one, where there is a journal.
+    /// The amounts that it and the threads below it have spent of its budget, if it has one, where there is a journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<SpendingRecord>,
 }

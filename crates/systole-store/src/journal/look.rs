@@ -78,7 +78,7 @@ pub struct KeptThread {
     pub path: ThreadPath,
     /// Messages that are not done.
     pub waiting: u64,
-    /// Its budget, if it has one, and the amounts that were spent of it.
+    /// The budget, if it has one, and the amounts that were spent of it.
     pub budget: Option<BudgetRecord>,
     /// The use of models by its own handler, as far as it is kept.
     pub usage: Usage,

@@ -852,18 +852,18 @@ pub(super) fn outcomes(act: &str, outcomes: &[Outcome], back: &str) -> Page {
     }
 }
 
-/// What a person has written to answer a question.
+/// The answer of a person to a question, as far as it is written.
 #[derive(Default)]
 pub(super) struct Written {
     /// The answer as XML.
     pub(super) text: Option<String>,
     /// The payload that is written by its form, with the answers so far by the keys of their fields.
     pub(super) form: Option<(String, HashMap<String, String>)>,
-    /// What is said to it, and whether that is good news.
+    /// The comment on it, and whether that is good news.
     pub(super) said: Option<(String, bool)>,
 }
 
-/// What a name of a field begins with, before the key of its question.
+/// Prefix of the name of a field, before the key of its question.
 pub(super) const FIELD: &str = "field ";
 
 /// A question, with what there is to answer it.
