@@ -465,8 +465,8 @@ impl Session {
             drained = organism.drained() => drained,
             () = self.signals.stop() => return Ok(self.interrupt().await),
         };
-        // Without a journal, cancelled work has its faults by now.
-        if !self.durable {
+        // Without a journal, or with one that can't be written, cancelled work has its faults by now.
+        if !self.durable || organism.breakdown().is_some() {
             unread = self.print_while_read(deadline.max(Instant::now() + GRACE)).await?;
         }
         let cut = self.console.people().cut_questions();
