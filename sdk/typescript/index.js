@@ -383,6 +383,7 @@ export function progress(text) {
 export function draft(text, { anew = false } = {}) {
   const { id } = message();
   string("draft", text);
+  text = legible(text);
   if (!worker.running.has(id)) return;
   // A character has at most 6 bytes in JSON; the pump takes lines of some KiB in any case.
   const most = Math.min(Math.max(Math.floor((worker.longest - 256) / 6), 512), 1 << 16);

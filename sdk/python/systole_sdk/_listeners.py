@@ -133,7 +133,7 @@ def draft(text: str, *, anew: bool = False) -> None:
     """Shows what the function has written so far of its answer: adds text to its draft, which clients read while it grows
     (docs/drafts.md). It has no effect, and is gone when the answer is there. With `anew` the text before is given up.
     """
-    id, text = message().id, _string("draft", text)
+    id, text = message().id, legible(_string("draft", text))
     if asyncio._get_running_loop() is _worker.loop:
         _worker.draft(id, text, anew)
     else:

@@ -174,7 +174,7 @@ fn a_conversation_begins_anew_with_another_answer() {
 
     let (_, listed, _) = said(&["thread", "list", "--journal", "swarm.journal"]);
     let fork = listed.lines().find(|line| line.starts_with(id.trim_end())).unwrap();
-    assert!(fork.contains("closed"), "it has given its answer: {listed}");
+    assert!(fork.contains("ended"), "it has given its answer: {listed}");
     let (_, open, _) = said(&["thread", "list", "--open", "--journal", "swarm.journal"]);
     assert_eq!(open.lines().count(), 1, "{open}");
 }

@@ -632,7 +632,7 @@ fn a_function_shows_what_it_writes_in_pieces_without_half_a_character() {
     fs::write(folder.path().join("first"), "").unwrap();
     let told = [lines.next().unwrap(), lines.next().unwrap(), lines.next().unwrap()].concat();
     let notes = "𝄞".repeat(70_000);
-    let begins = "agent: what it wrote broke off\nagent: writes (attempt 2):\n│ \u{fffd}anew: ";
+    let begins = "agent: what it wrote broke off\nagent: writes (attempt 2):\n│ \\ud834anew: ";
     assert!(told == format!("{begins}{notes}\n"), "{}", &told[..200]);
     fs::write(folder.path().join("second"), "").unwrap();
     assert_eq!(lines.rest(), "");
