@@ -247,7 +247,7 @@ impl DeliveryStore for Webhooks {
 
     fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, Option<Begun>> {
         Box::pin(async move {
-            let is_open = self.people.unannounced().iter().any(|asked| asked.id == id);
+            let is_open = self.people.awaits_announcement(id);
             self.attempts(id, |made| (made.count, made.spent, made.next) = (attempts, spent, None));
             Ok(is_open.then(Begun::default))
         })
@@ -256,7 +256,7 @@ impl DeliveryStore for Webhooks {
     fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool> {
         Box::pin(async move {
             self.attempts(id, |made| (made.next, made.error, made.spent) = (Some(until), Some(error), spent));
-            Ok(self.people.unannounced().iter().any(|asked| asked.id == id))
+            Ok(self.people.awaits_announcement(id))
         })
     }
 

@@ -180,7 +180,7 @@ impl Questions<'_> {
     /// [`QuestionError`] if the journal can't be read.
     pub async fn list(&self, wanted: &Wanted) -> Result<QuestionPage, QuestionError> {
         let mut seen = self.people.list(&self.by);
-        let waiting = self.waiting_of(&seen);
+        let waiting = self.people.waiting(&self.by);
         let key = |seen: &Seen| format!("{:020}-{}", seen.asked.since.as_nanos(), seen.asked.id);
         seen.retain(|seen| {
             wanted.after.as_ref().is_none_or(|after| key(seen) > *after)
@@ -196,10 +196,6 @@ impl Questions<'_> {
     #[cfg(feature = "gateway")]
     pub(crate) fn waiting(&self) -> usize {
         self.people.waiting(&self.by)
-    }
-
-    fn waiting_of(&self, seen: &[Seen]) -> usize {
-        seen.iter().filter(|seen| seen.asked.addressees.include(&self.by)).count()
     }
 
     /// Looks at a question: it counts as shown from then on, if the party may answer it.

@@ -182,8 +182,8 @@ impl People {
     #[cfg(feature = "gateway")]
     pub(crate) fn unannounced(&self) -> Vec<Arc<Asked>> {
         let state = self.lock();
-        let is_left = |open: &&Open| !open.question.is_announced() && !open.question.state().is_over();
-        let mut left: Vec<_> = state.open.values().filter(is_left).map(|open| open.asked.clone()).collect();
+        let mut left: Vec<_> =
+            state.open.values().filter(|open| open.awaits_announcement()).map(|open| open.asked.clone()).collect();
         left.sort_by_key(|asked| (asked.since, asked.id));
         left
     }
@@ -191,13 +191,10 @@ impl People {
     /// Returns whether a question is open that was not announced.
     #[cfg(feature = "gateway")]
     pub(crate) fn awaits_announcement(&self, id: MessageId) -> bool {
-        let state = self.lock();
-        let open = state.open.get(&id);
-        open.is_some_and(|open| !open.question.is_announced() && !open.question.state().is_over())
+        self.lock().open.get(&id).is_some_and(Open::awaits_announcement)
     }
 
     /// Counts the open questions that wait for a party.
-    #[cfg(feature = "gateway")]
     pub(crate) fn waiting(&self, by: &Answerer) -> usize {
         let state = self.lock();
         state.open.values().filter(|open| open.question.is_seen_by(by) && open.asked.addressees.include(by)).count()
@@ -332,6 +329,11 @@ impl State {
 }
 
 impl Open {
+    #[cfg(feature = "gateway")]
+    fn awaits_announcement(&self) -> bool {
+        !self.question.is_announced() && !self.question.state().is_over()
+    }
+
     fn seen(&self) -> Seen {
         Seen {
             asked: self.asked.clone(),

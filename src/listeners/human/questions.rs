@@ -119,8 +119,8 @@ enum Step {
     More(Entry, String),
     /// The entry is complete.
     Whole(PersonEntry),
-    /// The entry declines to answer, once the person has confirmed it.
-    Confirm(String),
+    /// The entry is complete, and needs a confirmation.
+    Review(Review),
     /// The entry is dropped, and the question shown again behind this text.
     Again(String),
     /// Another question is wanted: the one of that number, or the next.
@@ -186,10 +186,9 @@ impl Questions {
                 let _ = question.entries.send(Heard::Entry(entry));
                 self.turn()
             }
-            Step::Confirm(entry) => {
-                let shown = format!("decline to answer{}", reason_of(&entry));
-                let text = review_text(&shown);
-                waiting.review = Some(Review { entry, shown });
+            Step::Review(review) => {
+                let text = review_text(&review.shown);
+                waiting.review = Some(review);
                 text
             }
             Step::Again(before) => before + &self.redraw(),
@@ -339,13 +338,6 @@ impl Questions {
 const PROMPT: &str = "> ";
 const SEND: &str = "Send it? (y sends it, n sends nothing): ";
 
-fn reason_of(entry: &str) -> String {
-    match declined(entry) {
-        Some(reason) if !reason.is_empty() => format!(": {reason}"),
-        _ => String::new(),
-    }
-}
-
 fn review_text(shown: &str) -> String {
     format!("{}\n{SEND}", quote(shown))
 }
@@ -373,8 +365,9 @@ fn begin(question: &Question, line: &str) -> Step {
         return go_on(&question.limits, line.to_owned(), false);
     }
     // A keyboard may be a file that is no person's, and lists have such lines.
-    if declined(line).is_some() {
-        return Step::Confirm(line.to_owned());
+    if let Some(reason) = declined(line) {
+        let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        return Step::Review(Review { entry: line.to_owned(), shown: format!("decline to answer{reason}") });
     }
     if line == TAKE {
         return Step::Whole(PersonEntry { text: line.to_owned(), reviewed: true });
