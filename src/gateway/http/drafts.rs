@@ -17,6 +17,7 @@ use super::authenticate::Authenticated;
 use super::bodies::Held;
 use super::call::Call;
 use super::caller::Caller;
+use super::messages::own;
 use super::reader::{ALIVE, Event, Reader};
 use super::request::{Query, json, last_event_id, message_id, no_message};
 use super::{AppState, view};
@@ -70,8 +71,7 @@ async fn of_message(
     let sent = app.query.submission(message_id(&id)?, usize::MAX, 0).await?;
     let sent = sent.filter(|sent| sees(&sent.submission.client)).ok_or_else(no_message)?;
     let drafts = app.organism.drafts(sent.submission.root, after).await;
-    let (of, permit) = (Principal::of(&app, &request)?, request.extensions().get::<RequestPermit>().cloned());
-    Ok(Reader::serve(upgrade.ok(), permit, |reader| feed(drafts, Some(of), reader)))
+    serve(&app, &request, upgrade.ok(), drafts)
 }
 
 /// `GET /v1/admin/conversations/{id}/draft`
@@ -85,8 +85,18 @@ async fn of_conversation(
     admin(&caller)?;
     let after = after(&request)?;
     let drafts = app.organism.drafts(conversation(&id)?, after).await;
-    let (of, permit) = (Principal::of(&app, &request)?, request.extensions().get::<RequestPermit>().cloned());
-    Ok(Reader::serve(upgrade.ok(), permit, |reader| feed(drafts, Some(of), reader)))
+    serve(&app, &request, upgrade.ok(), drafts)
+}
+
+/// Answers with a stream of drafts for the principal of a request.
+fn serve(
+    app: &Arc<AppState>,
+    request: &Request,
+    upgrade: Option<WebSocketUpgrade>,
+    drafts: Drafts,
+) -> Result<Response, Problem> {
+    let (of, permit) = (Principal::of(app, request)?, request.extensions().get::<RequestPermit>().cloned());
+    Ok(Reader::serve(upgrade, permit, |reader| feed(drafts, Some(of), reader)))
 }
 
 /// The conversation in a path.
@@ -121,9 +131,7 @@ async fn write(
     request: Request,
 ) -> Result<Response, Problem> {
     Query::of(&request, &[])?;
-    let id = message_id(&id)?;
-    let mailbox = app.mailbox_of(id).await?;
-    mailbox.filter(|mailbox| caller.sees_to(mailbox)).ok_or_else(no_message)?;
+    let id = own(&app, &caller, &id).await?;
     let Written { text, anew } = json(&app, request).await?;
     let is_taken = match app.mailboxes.drafter(id) {
         Some(drafter) => drafter.write(text, anew).await,

@@ -228,11 +228,19 @@ pub(super) async fn fail(
     settle(&app, &caller, &id, Settlement::Fail(message.into())).await
 }
 
-async fn settle(app: &AppState, caller: &Caller, id: &str, with: Settlement) -> Result<Response, Problem> {
+/// The message in a path, which is in a mailbox that the caller sees to.
+///
+/// # Errors
+/// 404: a message of another mailbox looks like one that never was.
+pub(super) async fn own(app: &AppState, caller: &Caller, id: &str) -> Result<MessageId, Problem> {
     let id = message_id(id)?;
     let mailbox = app.mailbox_of(id).await?;
-    // A message of another mailbox looks like one that never was.
     mailbox.filter(|mailbox| caller.sees_to(mailbox)).ok_or_else(no_message)?;
+    Ok(id)
+}
+
+async fn settle(app: &AppState, caller: &Caller, id: &str, with: Settlement) -> Result<Response, Problem> {
+    let id = own(app, caller, id).await?;
     conclude(app, id, with).await?;
     let value = Taken { id: view::Id::of(&id), state: SubmissionState::Queued };
     Ok(view::document(StatusCode::ACCEPTED, &value))
