@@ -109,7 +109,7 @@ async fn feed(app: &AppState, visitor: &Visitor, known: &Authenticated, mut sock
     };
     while !app.mailboxes.is_stopping() && known.is_valid(app).await {
         let page = tokio::select! {
-            page = place.render(app, visitor) => page.ok()?,
+            page = place.render(app, visitor, true) => page.ok()?,
             () = left(&mut socket) => return None,
         };
         let questions = visitor.questions(app).ok()?.waiting();

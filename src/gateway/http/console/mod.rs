@@ -210,7 +210,7 @@ async fn show(State(app): State<Arc<AppState>>, visitor: Visitor, uri: Uri) -> R
             _ => Err(Problem::forbidden("that page is for admins").into()),
         };
     }
-    let page = place.render(&app, &visitor).await?;
+    let page = place.render(&app, &visitor, false).await?;
     Ok(visitor.page(&app, StatusCode::OK, &page)?)
 }
 

@@ -135,9 +135,10 @@ impl Place {
         wanted
     }
 
-    pub(super) async fn render(&self, app: &AppState, visitor: &Visitor) -> Result<Page, Problem> {
+    /// Makes the page; for one that is open already, its rows suffice.
+    pub(super) async fn render(&self, app: &AppState, visitor: &Visitor, is_open: bool) -> Result<Page, Problem> {
         let operations = app.organism.operations(visitor.name().clone());
-        let look = Look { app, operations, query: &self.query, wanted: Self::wanted_of(&self.query) };
+        let look = Look { app, operations, query: &self.query, wanted: Self::wanted_of(&self.query), is_open };
         match &self.view {
             View::Conversations => look.conversations().await,
             View::Conversation(root) => look.conversation(*root).await,
@@ -174,11 +175,22 @@ struct Look<'a> {
     operations: Operations<'a>,
     query: &'a str,
     wanted: Wanted,
+    /// True if the page is open already, and what stands around its rows is not shown again.
+    is_open: bool,
 }
 
 impl Look<'_> {
     fn wanted(&self, limit: usize) -> Wanted {
         Wanted { limit: Some(limit), ..self.wanted.clone() }
+    }
+
+    /// Contents around the rows that cost more than these.
+    fn around(&self, make: impl FnOnce() -> Markup) -> Markup {
+        if self.is_open {
+            html! {}
+        } else {
+            make()
+        }
     }
 
     async fn conversations(&self) -> Result<Page, Problem> {
@@ -588,7 +600,7 @@ impl Look<'_> {
         Ok(Page {
             title: "Organism".into(),
             entry: "/listeners",
-            head: graph(blueprint),
+            head: self.around(|| graph(blueprint)),
             sections: vec![Section {
                 id: "listeners",
                 shape: Shape::Table(&[
@@ -605,18 +617,18 @@ impl Look<'_> {
     async fn questions(&self, visitor: &Visitor) -> Result<Page, Problem> {
         let found = visitor.questions(self.app)?.list(&self.wanted(MESSAGES)).await?;
         let rows = found.items.iter().map(|item| {
-        let markup = html! {
-            tr id={ "q-" (item.question) } {
-                td { (question_state(item)) }
-                td { a href={ "/questions/" (item.question) } { (item.payload.as_deref().map_or("fault", local)) } }
-                td { (item.from) " asks " (item.listener) }
-                td { (time(Some(&item.since))) } td { (time(item.deadline.as_deref())) }
-                td { @for name in &item.people { span.chip { (name) } } @if item.operators { span.chip { "operators" } } }
-                td.n { @if let Some(cost) = item.cost { (cost.tokens) " tokens, " (cost.cost) } }
-            }
-        };
-        Row::new(format!("q-{}", item.question), markup)
-    });
+            let markup = html! {
+                tr id={ "q-" (item.question) } {
+                    td { (question_state(item)) }
+                    td { a href={ "/questions/" (item.question) } { (item.payload.as_deref().map_or("fault", local)) } }
+                    td { (item.from) " asks " (item.listener) }
+                    td { (time(Some(&item.since))) } td { (time(item.deadline.as_deref())) }
+                    td { @for name in &item.people { span.chip { (name) } } @if item.operators { span.chip { "operators" } } }
+                    td.n { @if let Some(cost) = item.cost { (cost.tokens) " tokens, " (cost.cost) } }
+                }
+            };
+            Row::new(format!("q-{}", item.question), markup)
+        });
         Ok(Page {
             title: "Questions".into(),
             entry: "/questions",
@@ -669,23 +681,25 @@ impl Look<'_> {
             ("May call", &contract.calls),
             ("Gets back", &contract.returns),
         ];
-        let foot = html! {
-            @for (what, payloads) in payloads {
-                @if !payloads.is_empty() {
-                    h2 { (what) }
-                    @for payload in payloads {
-                        @match organism.catalog().get(payload) {
-                            Some(schema) => details {
-                                summary { (payload) }
-                                p { "Schema" } (pre(schema.document()))
-                                p { "Prompt" } (pre(schema.prompt()))
-                            },
-                            None => p { (payload) },
+        let foot = self.around(|| {
+            html! {
+                @for (what, payloads) in payloads {
+                    @if !payloads.is_empty() {
+                        h2 { (what) }
+                        @for payload in payloads {
+                            @match organism.catalog().get(payload) {
+                                Some(schema) => details {
+                                    summary { (payload) }
+                                    p { "Schema" } (pre(schema.document()))
+                                    p { "Prompt" } (pre(schema.prompt()))
+                                },
+                                None => p { (payload) },
+                            }
                         }
                     }
                 }
             }
-        };
+        });
         let head = html! {
             p { (Escaped::line(&contract.description)) }
             dl {
