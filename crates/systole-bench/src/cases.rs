@@ -77,10 +77,9 @@ pub(super) enum Figure {
     BytesOfThread,
 }
 
-const THREADS: u64 = 100_000;
+pub(super) const THREADS: u64 = 100_000;
 
-/// All groups, in the order in which they run: cases that measure memory come first, because they need a fresh heap,
-/// and the case that leaves most memory behind comes last.
+/// All groups, in the order in which they run, each in a process of its own.
 pub fn groups() -> Vec<Group> {
     vec![
         waiting(),

@@ -86,6 +86,8 @@ pub(super) fn wide(width: usize) -> Limits {
         .mailbox(width.max(1024))
         .queue(1 << 24)
         .queue_bytes(1 << 40)
+        .egress(1 << 24)
+        .egress_bytes(1 << 40)
         .conversation_threads(1 << 24)
         .conversation_messages(1 << 24)
         .conversation_bytes(1 << 40)

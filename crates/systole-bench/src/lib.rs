@@ -6,6 +6,7 @@
 //!
 //! The program `systole-bench` and `benches/` run the same loads and stages.
 
+mod apart;
 mod bare;
 mod beside;
 mod cases;
@@ -65,12 +66,18 @@ pub struct Options {
     /// Measure one run of one hostile document, in this process, and print its figures
     #[arg(long, hide = true, num_args = 3, value_names = ["DOCUMENT", "BYTES", "LIFTED"])]
     hostile_run: Vec<String>,
+    /// Measure the group whose first case has that name, in this process, and print its figures
+    #[arg(long, hide = true, value_name = "NAME")]
+    group_run: Option<String>,
 }
 
 /// Runs the benchmarks and prints the figures. Unmet bars don't make it fail.
 pub fn main(options: &Options) -> ExitCode {
     if !options.hostile_run.is_empty() {
         return hostile::run_here(&options.hostile_run);
+    }
+    if let Some(name) = &options.group_run {
+        return measure::run_here(name);
     }
     let report = match run(options) {
         Ok(report) => report,
@@ -115,10 +122,7 @@ pub fn run(options: &Options) -> Result<Report, LoadError> {
         .into_iter()
         .flat_map(|run| documents.clone().map(move |document| (document, run)))
         .collect();
-    let steps = groups.iter().map(|group| measure::steps(group, scale)).sum::<u64>()
-        + specimens.len() as u64
-        + runs.len() as u64;
-    let progress = Progress::new(steps);
+    let progress = Progress::new((groups.len() + specimens.len() + runs.len()) as u64);
     let mut report = Report {
         machine: Machine::here(),
         smoke: options.smoke,
@@ -129,7 +133,11 @@ pub fn run(options: &Options) -> Result<Report, LoadError> {
     };
     for group in &groups {
         progress.now(group.cases[0].name);
-        let figures = measure::group(group, scale, || progress.step())?;
+        let figures = match scale {
+            Scale::Full => measure::group_apart(group)?,
+            Scale::Smoke => measure::group(group, scale)?,
+        };
+        progress.step();
         report.bars.extend(group.bar.and_then(|bar| judge(&bar, &figures[0])));
         report.cases.extend(figures);
     }
@@ -194,7 +202,14 @@ mod tests {
 
     #[test]
     fn everything_runs_and_is_reported() {
-        let options = Options { json: false, filter: None, smoke: true, svg: PathBuf::new(), hostile_run: vec![] };
+        let options = Options {
+            json: false,
+            filter: None,
+            smoke: true,
+            svg: PathBuf::new(),
+            hostile_run: vec![],
+            group_run: None,
+        };
         let report = run(&options).unwrap();
         assert_eq!(report.bars.len(), 9, "{:?}", report.bars);
         assert_eq!(report.stages.len(), specimens().len());
@@ -217,6 +232,14 @@ mod tests {
     }
 
     #[test]
+    fn no_limit_is_below_the_number_of_conversations_that_a_load_leaves_open() {
+        let limits = dispatch::wide(0);
+        let bounds =
+            [limits.queue, limits.egress, limits.conversation_threads, limits.conversation_messages, limits.threads];
+        assert!(bounds.iter().all(|&bound| bound as u64 > cases::THREADS), "{bounds:?}");
+    }
+
+    #[test]
     fn a_picture_is_drawn() {
         let options = Options {
             json: false,
@@ -224,6 +247,7 @@ mod tests {
             smoke: true,
             svg: PathBuf::new(),
             hostile_run: vec![],
+            group_run: None,
         };
         let path = std::env::temp_dir().join(format!("systole-bench-{}.svg", std::process::id()));
         draw(&run(&options).unwrap(), &path).unwrap();

@@ -65,11 +65,11 @@ pub enum LoadError {
     /// The runtime of a load without an organism did not start.
     #[error("the runtime of a load without an organism did not start: {0}")]
     Runtime(#[from] std::io::Error),
-    /// The process that measures a hostile document failed.
-    #[error("the process that measures '{document}' failed: {error}")]
+    /// The process that measures something failed.
+    #[error("the process that measures {what} failed: {error}")]
     Apart {
-        /// The name of the document.
-        document: &'static str,
+        /// The subject: the name of a document, or of the first case of a group.
+        what: &'static str,
         /// The reason.
         error: std::io::Error,
     },

@@ -1,7 +1,10 @@
 //! Measurement of loads and stages. Rounds of compared cases take turns, and a figure is the median of the rounds, so
 //! that other load of the machine affects both sides and no single round decides.
 
-use super::cases::{By, Case, Group};
+use std::process::ExitCode;
+
+use super::apart;
+use super::cases::{self, By, Case, Group};
 use super::latency::Latencies;
 use super::load::{Load, LoadError, Scale};
 use super::memory;
@@ -13,8 +16,8 @@ use super::stopwatch::{Stopwatch, thread_cpu};
 const BATCHES: usize = 25;
 const BATCH: std::time::Duration = std::time::Duration::from_millis(2);
 
-/// Measures a group. Calls `step` after each round.
-pub(super) fn group(group: &Group, scale: Scale, mut step: impl FnMut()) -> Result<Vec<CaseFigures>, LoadError> {
+/// Measures a group in this process.
+pub(super) fn group(group: &Group, scale: Scale) -> Result<Vec<CaseFigures>, LoadError> {
     let rounds = if scale == Scale::Smoke { 1 } else { group.rounds };
     let mut runs = group.cases.iter().map(|case| Run::start(case, scale)).collect::<Result<Vec<_>, _>>()?;
     if scale == Scale::Full {
@@ -26,7 +29,6 @@ pub(super) fn group(group: &Group, scale: Scale, mut step: impl FnMut()) -> Resu
     for _ in 0..rounds {
         for run in &mut runs {
             run.round()?;
-            step();
         }
     }
     let mut figures: Vec<_> = runs.into_iter().map(|run| run.figures(group, scale)).collect();
@@ -34,10 +36,26 @@ pub(super) fn group(group: &Group, scale: Scale, mut step: impl FnMut()) -> Resu
     Ok(figures)
 }
 
-/// The number of calls of `step` that [`group`] will make.
-pub(super) fn steps(group: &Group, scale: Scale) -> u64 {
-    let rounds = if scale == Scale::Smoke { 1 } else { group.rounds };
-    u64::from(rounds) * group.cases.len() as u64
+/// Measures a group in a process of its own.
+pub(super) fn group_apart(group: &Group) -> Result<Vec<CaseFigures>, LoadError> {
+    let name = group.cases[0].name;
+    let figures: Vec<CaseFigures> = apart::run(name, &["--group-run", name])?;
+    let named = group.cases.iter().zip(figures);
+    let mut figures: Vec<_> =
+        named.map(|(case, figures)| CaseFigures { name: case.name, what: case.what, ..figures }).collect();
+    compare(&mut figures, group.by);
+    Ok(figures)
+}
+
+/// Measures the group whose first case has that name, and prints the figures for [`group_apart`].
+pub(super) fn run_here(name: &str) -> ExitCode {
+    match cases::groups().iter().find(|group| group.cases[0].name == name) {
+        Some(found) => apart::print(group(found, Scale::Full)),
+        None => {
+            eprintln!("error: --group-run takes the name of the first case of a group");
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// Measures the stages of one message.

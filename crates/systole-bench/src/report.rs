@@ -35,13 +35,15 @@ pub struct Machine {
 }
 
 /// The figures of a case.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct CaseFigures {
     /// The letter of its group.
     pub letter: char,
     /// The name of the case.
+    #[serde(skip_deserializing)]
     pub name: &'static str,
     /// The description of the case.
+    #[serde(skip_deserializing)]
     pub what: &'static str,
     /// The number of measured rounds; a figure is the median of theirs.
     pub rounds: u32,
@@ -60,6 +62,7 @@ pub struct CaseFigures {
     /// The memory of one idle thread, in bytes: the growth of resident memory in a round, divided by the threads.
     pub bytes_of_thread: Option<f64>,
     /// The ratio of the figure to that of the reference case.
+    #[serde(skip_deserializing)]
     pub ratio: Option<Ratio>,
 }
 

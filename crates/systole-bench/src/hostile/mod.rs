@@ -3,13 +3,13 @@
 mod documents;
 
 use std::hint::black_box;
-use std::io;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use documents::{DOCUMENTS, Document};
 
+use super::apart;
 use super::load::{LoadError, Scale};
 use super::memory;
 use super::messages::Order;
@@ -65,23 +65,14 @@ pub(super) fn figures(document: &Document, bytes: usize, lifted: bool) -> Result
     })
 }
 
-/// Runs every stage on one document in a process of its own: memory that an earlier document left in the allocator
-/// would count for later ones.
+/// Runs every stage on one document in a process of its own.
 ///
 /// # Errors
 /// [`LoadError`] if the process fails.
 pub(super) fn figures_apart(document: &Document, bytes: usize, lifted: bool) -> Result<HostileFigures, LoadError> {
-    let run = || {
-        let mut command = Command::new("/proc/self/exe");
-        command.args(["--hostile-run", document.name, &bytes.to_string(), &lifted.to_string()]);
-        let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
-        if !output.status.success() {
-            return Err(io::Error::other(output.status.to_string()));
-        }
-        let figures: HostileFigures = serde_json::from_slice(&output.stdout)?;
-        Ok(HostileFigures { name: document.name, ..figures })
-    };
-    run().map_err(|error| LoadError::Apart { document: document.name, error })
+    let name = document.name;
+    let figures = apart::run(name, &["--hostile-run", name, &bytes.to_string(), &lifted.to_string()])?;
+    Ok(HostileFigures { name, ..figures })
 }
 
 /// Runs every stage on the document that the arguments of [`figures_apart`] name, and prints the figures.
@@ -95,17 +86,7 @@ pub(super) fn run_here(arguments: &[String]) -> ExitCode {
         eprintln!("error: --hostile-run takes the name of a document, its size in bytes, and true or false");
         return ExitCode::from(2);
     };
-    let figures = figures(document, bytes, lifted).map_err(|error| error.to_string());
-    match figures.and_then(|figures| serde_json::to_string(&figures).map_err(|error| error.to_string())) {
-        Ok(text) => {
-            println!("{text}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    apart::print(figures(document, bytes, lifted))
 }
 
 /// Processes a stream as an entrance and the pump do. Validation applies the limits, as in the pump.
