@@ -1,6 +1,7 @@
 //! The time of the core, and its timers: one ordered queue, so that `next_wake` is exact.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::queued::Queued;
@@ -12,6 +13,14 @@ pub(super) struct TimerId {
     at: Time,
     sequence: u64,
     waits: Waits,
+}
+
+/// The time of something that runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    /// Its start, without the jumps of the date.
+    since: Time,
+    timer: Option<TimerId>,
 }
 
 /// The event that a timer waits for.
@@ -94,6 +103,20 @@ impl Clock {
         let id = TimerId { at, sequence: self.sequence, waits };
         self.timers(waits).insert(id, timer);
         id
+    }
+
+    /// Starts the time of something that runs; `timer` is due when it has run that long.
+    pub(super) fn start(&mut self, most: Option<Duration>, timer: Timer) -> Span {
+        let due = most.map(|most| self.now.after(most));
+        Span { since: self.steady(), timer: due.map(|due| self.set(due, timer)) }
+    }
+
+    /// Stops a time, of which no timer is due any more. Returns how long it was.
+    pub(super) fn stop(&mut self, Span { since, timer }: Span) -> Duration {
+        if let Some(timer) = timer {
+            self.cancel(timer);
+        }
+        self.steady().since(since)
     }
 
     fn timers(&mut self, waits: Waits) -> &mut BTreeMap<TimerId, Timer> {

@@ -24,6 +24,15 @@ pub struct Directory {
     pub(super) dead: AllLetters,
 }
 
+/// The place of a conversation that a message belongs to.
+pub(super) struct Home {
+    pub root: ThreadId,
+    /// The core of its partition, if one serves it.
+    pub core: Option<CoreId>,
+    /// True if it is open, and another client's.
+    pub is_taken: bool,
+}
+
 /// The place of a partition that no core serves.
 const NOWHERE: u16 = u16::MAX;
 
@@ -71,16 +80,16 @@ impl Directory {
     }
 
     /// The client of a conversation, if that is open.
-    pub(super) fn owner(&self, root: ThreadId) -> Option<ClientId> {
+    fn owner(&self, root: ThreadId) -> Option<ClientId> {
         self.roots.get(&root).map(|owner| *owner)
     }
 
-    pub(super) fn insert(&self, root: ThreadId, client: ClientId) {
-        self.roots.insert(root, client);
-    }
-
-    pub(super) fn remove(&self, root: ThreadId) {
-        self.roots.remove(&root);
+    /// The conversation that a message of a client belongs to: the one that it names, if that is the client's own, else the one
+    /// that the entrance gave it.
+    pub(super) fn conversation_for(&self, client: ClientId, claimed: Option<ThreadId>, given: ThreadId) -> Home {
+        let own = claimed.into_iter().chain([given]).find(|&id| self.owner(id) == Some(client));
+        let root = own.unwrap_or(given);
+        Home { root, core: self.core_of(Partition::of(root)), is_taken: own.is_none() && self.owner(given).is_some() }
     }
 
     /// The next number of the present epoch.
@@ -88,11 +97,19 @@ impl Directory {
         self.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(super) fn thread_opened(&self) {
+    /// Notes that a thread opened; one without a parent that a client owns opens a conversation.
+    pub(super) fn opened(&self, root: Option<(ThreadId, ClientId)>) {
         self.threads.fetch_add(1, Ordering::Relaxed);
+        if let Some((root, client)) = root {
+            self.roots.insert(root, client);
+        }
     }
 
-    pub(super) fn thread_closed(&self) {
+    /// Notes that a thread closed, and with it the conversation that it opened.
+    pub(super) fn closed(&self, root: Option<ThreadId>) {
         self.threads.fetch_sub(1, Ordering::Relaxed);
+        if let Some(root) = root {
+            self.roots.remove(&root);
+        }
     }
 }

@@ -11,14 +11,14 @@ use std::time::Duration;
 use slotmap::SlotMap;
 
 use super::blueprint::ListenerId;
-use super::clock::{Timer, TimerId};
+use super::clock::{Span, Timer};
 use super::conversation::AwaitedAnswers;
 use super::io::{Attachment, CallId, Output};
 use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::outcomes::GroupResult;
 use super::setup::{Setup, StepContext};
 use crate::journal::{FanId, NoteRecord, Number, RequestRecord, Seen};
-use crate::vocab::{Fault, MessageId, Time};
+use crate::vocab::{Fault, MessageId};
 
 /// The handlers of a core that run or are parked.
 pub(super) struct Invocations {
@@ -86,7 +86,7 @@ pub(super) struct Holdings {
 enum Phase {
     /// The handler runs. `slot`: it holds one, as all do but boot handlers, and those that went on, while
     /// they were parked, without the answer that they waited for.
-    Running { since: Time, timer: Option<TimerId>, slot: bool },
+    Running { span: Span, slot: bool },
     /// The handler awaits calls and holds no slot.
     Parked,
 }
@@ -257,14 +257,9 @@ impl Invocations {
         self.all.get(id)?.thread
     }
 
-    /// Handlers that keep the core from being idle.
-    pub(super) fn working(&self) -> usize {
-        self.working
-    }
-
-    /// Results that wait for the turn of their handlers.
-    pub(super) fn resumes(&self) -> usize {
-        self.resumes
+    /// Handlers that keep the core from being idle, and results that wait for the turn of theirs.
+    pub(super) fn busy(&self) -> (usize, usize) {
+        (self.working, self.resumes)
     }
 
     /// Returns whether the organism isn't idle while a handler runs: not that of `<boot>`, unless it emits at its end.
@@ -309,9 +304,7 @@ impl Invocations {
     pub(super) fn run(&mut self, id: InvocationId, slot: bool, step: &mut StepContext) {
         let Some(invocation) = self.all.get_mut(id) else { return };
         let left = invocation.left.filter(|_| !invocation.stalled);
-        let due = |left| step.clock.now.after(left);
-        let timer = left.map(due).map(|due| step.clock.set(due, Timer::Handler(id)));
-        invocation.phase = Phase::Running { since: step.clock.steady(), timer, slot };
+        invocation.phase = Phase::Running { span: step.clock.start(left, Timer::Handler(id)), slot };
     }
 
     /// Stops the time of a handler that runs but can't work, or starts it again.
@@ -327,20 +320,18 @@ impl Invocations {
         self.all[id].stalled = stalled;
         match is_open {
             true => self.run(id, slot, step),
-            false => self.all[id].phase = Phase::Running { since: step.clock.steady(), timer: None, slot },
+            false => self.all[id].phase = Phase::Running { span: step.clock.start(None, Timer::Handler(id)), slot },
         }
     }
 
     /// Stops the time of a handler. The listener to which it gives a slot back, if it held one.
     fn stop(&mut self, id: InvocationId, step: &mut StepContext) -> Option<ListenerId> {
         let invocation = self.all.get_mut(id)?;
-        let Phase::Running { since, timer, slot } = invocation.phase else { return None };
+        let Phase::Running { span, slot } = invocation.phase else { return None };
         invocation.phase = Phase::Parked;
+        let ran = step.clock.stop(span);
         if !invocation.stalled {
-            invocation.left = invocation.left.map(|left| left.saturating_sub(step.clock.steady().since(since)));
-        }
-        if let Some(timer) = timer {
-            step.clock.cancel(timer);
+            invocation.left = invocation.left.map(|left| left.saturating_sub(ran));
         }
         slot.then_some(invocation.listener)
     }
@@ -373,10 +364,8 @@ impl Invocations {
             record.replay.repeated.clear();
         }
         self.resumes -= std::mem::take(&mut invocation.ready).len();
-        if let Phase::Running { timer, .. } = &mut invocation.phase
-            && let Some(timer) = timer.take()
-        {
-            step.clock.cancel(timer);
+        if let Phase::Running { span, .. } = invocation.phase {
+            step.clock.stop(span);
         }
         step.out.emit(Output::Abort { invocation: id, moves: step.out.is_sealed() });
     }

@@ -275,13 +275,10 @@ impl Core {
     /// The thread has given its answer: it closes, or a spawned one takes its next call.
     pub(super) fn answered(&mut self, key: ThreadKey, parent: ThreadKey, reply_to: ReplyTo) {
         let goes_on = self.end_call(key);
-        if reply_to != ReplyTo::None {
-            self.tree.count_off_answer(parent);
-        }
+        self.tree.count_off_answer(parent, reply_to);
         if goes_on {
             self.next_call(key);
         }
-        self.tree.touch(parent);
     }
 
     /// Ends the work of a thread for its call: the thread closes, or a spawned thread is emptied. Returns whether it goes on.
@@ -304,13 +301,11 @@ impl Core {
 
     /// Closes a child that owes nothing.
     pub(super) fn end_child(&mut self, key: ThreadKey) {
-        let (parent, owed) = (self.tree[key].parent, self.tree[key].reply_to != ReplyTo::None);
+        let (parent, reply_to) = (self.tree[key].parent, self.tree[key].reply_to);
         self.close(key);
-        let Some(parent) = parent else { return };
-        if owed {
-            self.tree.count_off_answer(parent);
+        if let Some(parent) = parent {
+            self.tree.count_off_answer(parent, reply_to);
         }
-        self.tree.touch(parent);
     }
 
     /// A call ends without an answer and without a fault.
@@ -371,7 +366,7 @@ impl Core {
         let owed: Vec<_> = owed.filter(|(reply_to, _)| *reply_to != ReplyTo::None).collect();
         self.close(child);
         for (reply_to, call) in owed {
-            self.tree.count_off_answer(owner);
+            self.tree.count_off_answer(owner, reply_to);
             self.count_off(owner, reply_to, call);
         }
     }
@@ -449,7 +444,7 @@ impl Core {
             if matches!(reply_to, ReplyTo::Fan { fan: other, .. } if other == fan) {
                 self.tree.take_owed(key, &mut self.step);
                 self.end_call(key);
-                self.tree.count_off_answer(owner);
+                self.tree.count_off_answer(owner, reply_to);
                 self.next_call(key);
             }
         }

@@ -75,7 +75,7 @@ impl Core {
         let place = listener.zip(asked);
         let can_park = listener.is_some_and(|listener| self.setup.blueprint[listener].can_park);
         let verdicts = match place.filter(|_| can_park) {
-            Some((listener, _)) => self.judge_each(key, listener, &requests),
+            Some((listener, _)) => self.judge_calls(key, listener, &requests),
             None => Vec::new(),
         };
         let entries = self.step.books.emitted(requests.len());

@@ -41,6 +41,7 @@ use super::{Core, own_index};
 use crate::core::blueprint::{ClientId, ListenerId, Party};
 use crate::core::books::Entry;
 use crate::core::conversation::Share;
+use crate::core::directory::Home;
 use crate::core::entrance::{Item, Phase};
 use crate::core::event::{EventKind, Misroute};
 use crate::core::exit::ExitPlace;
@@ -139,7 +140,7 @@ impl Core {
         };
         let label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
         // A message without a caller elsewhere belongs to that of its conversation.
-        let of_conversation = || self.tree.traceparent(*self.tree.roots.get(&root)?);
+        let of_conversation = || self.tree[*self.tree.roots.get(&root)?].traceparent();
         let traceparent = claims.traceparent.as_deref().and_then(Traceparent::parse).or_else(of_conversation);
         let permit = Some(permit);
         let entered =
@@ -161,16 +162,12 @@ impl Core {
         claimed: Option<ThreadId>,
         given: ThreadId,
     ) -> Result<ThreadId, Option<CoreId>> {
-        let directory = &self.tree.directory;
-        let own = claimed.into_iter().chain([given]).find(|&id| directory.owner(id) == Some(client));
-        let root = own.unwrap_or(given);
-        match directory.core_of(Partition::of(root)) {
-            Some(core) if core == self.setup.core => {}
-            other => return Err(other),
+        let Home { root, core, is_taken } = self.tree.directory.conversation_for(client, claimed, given);
+        if core != Some(self.setup.core) {
+            return Err(core);
         }
         // Ids that entrances give are fresh. One that isn't must not open the conversation of another client.
-        let taken = own.is_none() && directory.owner(given).is_some();
-        Ok(if taken { self.setup.first_partition().place(self.entrance.stray_ids().1) } else { root })
+        Ok(if is_taken { self.setup.first_partition().place(self.entrance.stray_ids().1) } else { root })
     }
 
     /// Hands a message on to the core of its conversation, or refuses it while no core serves that.
@@ -519,28 +516,21 @@ impl Core {
     }
 
     /// Checks that the conversation of a thread may hold so many more messages and threads.
-    fn room_in_conversation(&self, key: ThreadKey, messages: usize, threads: usize) -> Result<(), Fault> {
+    pub(super) fn room_in_conversation(&self, key: ThreadKey, messages: usize, threads: usize) -> Result<(), Fault> {
         let limits = &self.setup.blueprint.limits;
         let root = &self.tree[self.tree[key].root];
         let Some(state) = root.root_state() else { return Ok(()) };
         if threads > 0 && state.live_threads as usize + threads > limits.conversation_threads {
             return Err(faults::limit(format_args!("a conversation may have {} threads", limits.conversation_threads)));
         }
-        let held = state.conversation.as_ref().map_or(0, |conversation| conversation.messages());
-        if held + messages > limits.conversation_messages {
+        let conversation = state.conversation.as_ref();
+        let held = conversation.map_or(0, |conversation| conversation.messages());
+        if messages > 0 && held + messages > limits.conversation_messages {
             let limit = limits.conversation_messages;
             return Err(faults::limit(format_args!("a conversation may hold {limit} messages at once")));
         }
-        self.room_for_bytes(key)
-    }
-
-    /// Checks that the conversation of a thread may hold more bytes.
-    pub(super) fn room_for_bytes(&self, key: ThreadKey) -> Result<(), Fault> {
-        let limit = self.setup.blueprint.limits.conversation_bytes;
-        let root = &self.tree[self.tree[key].root];
-        let state = root.root_state();
-        let held = state.and_then(|state| state.conversation.as_ref()).map_or(0, |conversation| conversation.bytes());
-        if held >= limit {
+        let (bytes, limit) = (conversation.map_or(0, |conversation| conversation.bytes()), limits.conversation_bytes);
+        if bytes >= limit {
             return Err(faults::limit(format_args!("a conversation may hold messages of {limit} bytes at once")));
         }
         Ok(())

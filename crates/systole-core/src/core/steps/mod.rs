@@ -206,10 +206,11 @@ impl Core {
     /// of `<boot>`, unless they [emit at their end](super::Contract::speaks_at_end), nor questions that nobody can answer
     /// here, with all that waits for them.
     pub fn is_idle(&self) -> bool {
+        let ((queued, _), (working, resumes)) = (self.tree.waiting(), self.invocations.busy());
         self.entrance.is_empty()
-            && self.invocations.resumes() == 0
+            && resumes == 0
             && self.step.out.is_empty()
-            && (self.tree.queued() == 0 && self.invocations.working() == 0 || self.rests() || self.waits_for_people())
+            && (queued == 0 && working == 0 || self.rests() || self.waits_for_people())
     }
 
     /// Returns whether a durable core that drains has only work left that its next start takes up: handlers of
@@ -246,7 +247,8 @@ impl Core {
 
     /// Messages that have not ended.
     pub fn waiting(&self) -> u64 {
-        (self.entrance.messages() + self.tree.waiting()) as u64
+        let (queued, delayed) = self.tree.waiting();
+        (self.entrance.messages() + queued + delayed) as u64
     }
 
     /// The dead letters, oldest first.

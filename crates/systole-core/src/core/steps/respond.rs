@@ -17,7 +17,7 @@ use crate::core::entrance::{Phase, Response, Source};
 use crate::core::event::{EventKind, Misroute, excerpt, shown};
 use crate::core::faults;
 use crate::core::io::{DraftEnd, Emission, EmissionKind, HandlerOutcome};
-use crate::core::judge::{Asker, Refusal, Verdict, selection};
+use crate::core::judge::{Asker, Judge, Refusal, Verdict, selection};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::read::{ReadAnswer, ReadPart, read_answer};
@@ -131,41 +131,36 @@ impl Core {
         let setup = self.setup.clone();
         let replies = &setup.blueprint[listener].replies;
         let mut is_judged = selection(emissions.len(), &setup.blueprint);
+        let (mut judge, tree) = (self.payloads.judge(), &self.tree);
         let verdicts = emissions.iter().map(|emission| {
             if is_judged(&|| emission.may_be_one_of(replies)) {
-                return self.judge_one(key, listener, emission);
+                return judge_one(&mut judge, tree, key, listener, emission);
             }
             let (to, payload) = (emission.to.clone(), emission.payload.clone().into_payload());
             let fault = faults::too_many(emissions.len(), &setup.blueprint);
             Verdict::Refused(Refusal { to, payload, fault, misroute: None, width: 1 })
         });
-        verdicts.collect()
+        let mut verdicts: Vec<_> = verdicts.collect();
+        judge.refuse_untaken(listener, &mut verdicts);
+        verdicts
     }
 
-    /// Judges emissions, or awaited calls.
-    pub(super) fn judge_each(&mut self, key: ThreadKey, listener: ListenerId, emissions: &[Emission]) -> Vec<Verdict> {
-        emissions.iter().map(|emission| self.judge_one(key, listener, emission)).collect()
-    }
-
-    fn judge_one(&mut self, key: ThreadKey, listener: ListenerId, emission: &Emission) -> Verdict {
-        let tree = &self.tree;
-        self.payloads.judge().emission(listener, emission, |id| {
-            let child = spawned_by(tree, key, id)?;
-            Some((child, tree[child].listener()?))
-        })
+    /// Judges awaited calls.
+    pub(super) fn judge_calls(&mut self, key: ThreadKey, listener: ListenerId, calls: &[Emission]) -> Vec<Verdict> {
+        let (mut judge, tree) = (self.payloads.judge(), &self.tree);
+        calls.iter().map(|call| judge_one(&mut judge, tree, key, listener, call)).collect()
     }
 
     fn respond_with(
         &mut self,
         (key, listener): (ThreadKey, ListenerId),
         source: Source,
-        mut verdicts: Vec<Verdict>,
+        verdicts: Vec<Verdict>,
         draft: Option<InvocationId>,
     ) {
         if verdicts.is_empty() {
             return self.draft_over(draft, DraftEnd::Ended);
         }
-        self.payloads.judge().refuse_untaken(listener, &mut verdicts);
         let entries = self.step.books.emitted(verdicts.len());
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
             self.draft_over(draft, DraftEnd::Answered);
@@ -228,7 +223,7 @@ impl Core {
         let Some((payload, entry)) = answer else { return };
         let parent = self.tree[key].parent;
         if parent.is_some_and(|parent| matches!(self.tree[parent].owner, Owner::Listener(_)))
-            && let Err(fault) = self.room_for_bytes(key)
+            && let Err(fault) = self.room_in_conversation(key, 0, 0)
         {
             self.step.books.faulted(entry);
             return self.fail(key, fault);
@@ -412,7 +407,7 @@ impl Core {
             ids,
             from: Sender::Listener(emitter.listener),
             label: None,
-            traceparent: self.tree.traceparent(emitter.thread),
+            traceparent: self.tree.threads.get(emitter.thread).and_then(|thread| thread.traceparent()),
             deadline: Time::MAX,
             budget: None,
             spawned: false,
@@ -653,6 +648,14 @@ impl Core {
         }
         self.tree.event(key, &mut self.step, || EventKind::Refused { by, output: shown(output.as_bytes()), fault });
     }
+}
+
+/// Judges an emission of a thread.
+fn judge_one(judge: &mut Judge<'_>, tree: &Tree, key: ThreadKey, listener: ListenerId, emission: &Emission) -> Verdict {
+    judge.emission(listener, emission, |id| {
+        let child = spawned_by(tree, key, id)?;
+        Some((child, tree[child].listener()?))
+    })
 }
 
 /// A spawned thread, if it is a child of that owner.

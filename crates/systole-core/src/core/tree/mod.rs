@@ -345,14 +345,9 @@ impl Tree {
         }
     }
 
-    /// Messages in mailboxes and backlogs.
-    pub(in crate::core) fn queued(&self) -> usize {
-        self.queued
-    }
-
-    /// Messages that wait: in mailboxes and backlogs, and for their delay.
-    pub(in crate::core) fn waiting(&self) -> usize {
-        self.queued + self.delayed
+    /// Messages that wait in mailboxes and backlogs, and for their delay.
+    pub(in crate::core) fn waiting(&self) -> (usize, usize) {
+        (self.queued, self.delayed)
     }
 
     /// The threads that are asked for, in order of opening.
@@ -391,11 +386,6 @@ impl Tree {
     /// Returns whether a thread stands right below a root without an owner: that of `<boot>`, or of a redriven letter.
     pub(in crate::core) fn has_no_caller(&self, key: ThreadKey) -> bool {
         self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::None)
-    }
-
-    /// Returns the caller elsewhere that a thread works for.
-    pub(in crate::core) fn traceparent(&self, key: ThreadKey) -> Option<Traceparent> {
-        self.threads.get(key)?.traceparent()
     }
 
     /// Lets a thread be settled at the end of the step: it may have nothing left to do.
@@ -463,7 +453,10 @@ impl Tree {
         ordinal: u32,
         step: &mut StepContext,
     ) -> ThreadKey {
-        self.directory.thread_opened();
+        self.directory.opened(match (parent, owner) {
+            (None, Owner::Client(client)) => Some((id, client)),
+            _ => None,
+        });
         let number = number.unwrap_or_else(|| step.out.next_number());
         let Some(parent) = parent else {
             let root = Some(RootState { live_threads: 1, ..RootState::default() });
@@ -471,9 +464,8 @@ impl Tree {
                 extra: Some(Box::new(Extra { root, ..Extra::default() })),
                 ..Thread::new(id, owner, (None, key), number, opened_by)
             });
-            if let Owner::Client(client) = owner {
+            if let Owner::Client(_) = owner {
                 self.roots.insert(id, key);
-                self.directory.insert(id, client);
             }
             return key;
         };
@@ -643,7 +635,7 @@ impl Tree {
         for call in dropped {
             write_cancelled(call.message.number, step);
             step.books.cancelled(call.message.entry);
-            owner.iter().for_each(|&owner| self.count_off_answer(owner));
+            owner.iter().for_each(|&owner| self.count_off_answer(owner, call.reply_to));
         }
     }
 
@@ -683,12 +675,15 @@ impl Tree {
         owed
     }
 
-    /// Counts off one of the answers that a thread waits for: it came, or never will.
-    pub(in crate::core) fn count_off_answer(&mut self, key: ThreadKey) {
-        if let Some(thread) = self.threads.get_mut(key) {
+    /// Counts off an answer that a thread waits for, if the call awaits one: it came, or never will.
+    pub(in crate::core) fn count_off_answer(&mut self, key: ThreadKey, reply_to: ReplyTo) {
+        if reply_to != ReplyTo::None
+            && let Some(thread) = self.threads.get_mut(key)
+        {
             thread.children.open = thread.children.open.saturating_sub(1);
             self.release_place(key);
         }
+        self.touch(key);
     }
 
     /// Takes the place of an answer that leaves for the client of a root, if one is kept.
@@ -741,7 +736,7 @@ impl Tree {
         self.event(key, step, || EventKind::Closed { cancelled });
         let Some(thread) = self.threads.remove(key) else { return };
         step.out.write(|| Op::Close { thread: thread.sequence });
-        self.directory.thread_closed();
+        self.directory.closed(matches!(thread.owner, Owner::Client(_)).then_some(id));
         if let Some(state) =
             self.threads.get_mut(root).and_then(|root| root.extra.get_or_insert_default().root.as_mut())
         {
@@ -752,7 +747,6 @@ impl Tree {
         }
         if let Owner::Client(client) = thread.owner {
             self.roots.remove(&id);
-            self.directory.remove(id);
             step.out.emit(Output::Closed { client, root: id });
         }
     }
