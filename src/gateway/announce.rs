@@ -1,15 +1,16 @@
 //! Announcements of questions to people: a command that runs, or a push to a webhook, once for each question.
 //!
 //! A question is announced until the command exits with 0, or the peer has answered with a status of success, or the
-//! attempts are used up, which is an error of the log. That it is done is a note of the question, so a restart doesn't
-//! announce it again. At least once: a crash between the announcement and the note repeats it.
+//! attempts are used up, which is an error of the log. Each attempt is a note of the question before it begins, and so is the
+//! end: a restart goes on with the attempts that are left. At least once: a crash between the announcement and the note of
+//! its end repeats it, if an attempt is left.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use systole_core::question::{Answerer, QuestionAct};
+use systole_core::question::{Answerer, Attempts, QuestionAct};
 use systole_core::vocab::{MessageId, Name, Time};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -24,7 +25,7 @@ use crate::outbound::{
 };
 use crate::process::{CommandSpec, announce};
 use crate::runtime::Organism;
-use crate::settings::read_secret;
+use crate::settings::{Push, read_secret};
 
 /// Attempts of a command, and the pause behind the first; each further one is twice as long.
 const ATTEMPTS: u32 = 5;
@@ -76,7 +77,7 @@ impl Announcer {
         let store = Arc::new(Webhooks {
             people: people.clone(),
             all: all.clone(),
-            begun: Mutex::default(),
+            waits: Mutex::default(),
             now: {
                 let clock = clock.clone();
                 Box::new(move || clock.now())
@@ -109,7 +110,7 @@ async fn run(
     people: People,
     all: BTreeMap<Name, Announce>,
     engine: Engine,
-    now: impl Fn() -> Time + Clone + Send + 'static,
+    now: impl Fn() -> Time + Clone + Send + Sync + 'static,
     mut ended: watch::Receiver<bool>,
 ) {
     let mut changes = people.watch();
@@ -128,7 +129,7 @@ async fn run(
                         tokio::select! {
                             biased;
                             () = over(&people, asked.id) => {}
-                            () = try_command(&asked, &spec) => done(&people, asked.id, now()).await,
+                            () = try_command(&people, &asked, &spec, &now) => done(&people, asked.id, now()).await,
                         }
                     });
                 }
@@ -151,21 +152,30 @@ async fn over(people: &People, id: MessageId) {
     while people.awaits_announcement(id) && changes.changed().await.is_ok() {}
 }
 
-/// Announces by a program, which has some attempts. Dropped, it ends the program.
-async fn try_command(asked: &Asked, spec: &CommandSpec) {
-    let mut pause = PAUSE;
-    for attempt in 1..=ATTEMPTS {
+/// Announces by a program, as often as an attempt is left. Dropped, it ends the program.
+async fn try_command(people: &People, asked: &Asked, spec: &CommandSpec, now: impl Fn() -> Time) {
+    let mut why = "the process ended during the last attempt".to_owned();
+    for attempts in people.attempts(asked.id).attempts + 1..=ATTEMPTS {
+        if !begins(people, asked.id, Attempts { attempts, spent: 0 }, now()).await {
+            return;
+        }
         let announced = announce(&asked.listener, spec, &asked.about, asked.envelope.clone());
         let late = || Err(format!("it ran for more than {} s", TIME.as_secs()));
         match timeout(TIME, announced).await.unwrap_or_else(|_| late()) {
             Ok(()) => return,
-            Err(why) if attempt == ATTEMPTS => {
-                tracing::error!(listener = %asked.listener, question = %asked.id, why, "a question was not announced");
-            }
-            Err(_) => sleep(pause).await,
+            Err(error) => why = error,
         }
-        pause *= 2;
+        if attempts < ATTEMPTS {
+            sleep(PAUSE * 2_u32.pow(attempts - 1)).await;
+        }
     }
+    tracing::error!(listener = %asked.listener, question = %asked.id, why, "a question was not announced");
+}
+
+/// Notes that an attempt begins; `false` if the question is over or announced.
+async fn begins(people: &People, id: MessageId, attempts: Attempts, now: Time) -> bool {
+    let by = Answerer::operator(Name::system());
+    people.awaits_announcement(id) && people.act(id, &by, QuestionAct::TryToAnnounce(attempts), None, now).await.is_ok()
 }
 
 /// Notes that a question is announced.
@@ -201,17 +211,17 @@ fn options(all: &BTreeMap<Name, Announce>) -> Result<DeliveryOptions, AnnounceEr
 struct Webhooks {
     people: People,
     all: BTreeMap<Name, Announce>,
-    /// The attempts that were made for each question in this run.
-    begun: Mutex<HashMap<MessageId, Attempts>>,
+    /// Failed attempts behind which another one waits: one of each webhook, and some of questions that have ended meanwhile.
+    waits: Mutex<HashMap<MessageId, Wait>>,
     now: Box<dyn Fn() -> Time + Send + Sync>,
 }
 
-#[derive(Default, Clone)]
-struct Attempts {
-    count: u32,
+/// A wait for the next attempt.
+#[derive(Debug, Clone)]
+struct Wait {
+    until: Time,
     spent: Duration,
-    next: Option<Time>,
-    error: Option<String>,
+    error: String,
 }
 
 impl std::fmt::Debug for Webhooks {
@@ -221,49 +231,55 @@ impl std::fmt::Debug for Webhooks {
 }
 
 impl Webhooks {
-    fn first(&self, target: &Name) -> Option<Arc<Asked>> {
-        self.people.unannounced().into_iter().find(|asked| asked.listener == *target)
-    }
-
-    fn attempts<T>(&self, id: MessageId, change: impl FnOnce(&mut Attempts) -> T) -> T {
-        change(self.begun.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default())
+    fn waits(&self) -> MutexGuard<'_, HashMap<MessageId, Wait>> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DeliveryStore for Webhooks {
     fn head(&self, target: Name) -> Stored<'_, Option<Job>> {
         Box::pin(async move {
-            let (Some(asked), Some(Announce::Push(push))) = (self.first(&target), self.all.get(&target)) else {
+            let Some(Announce::Push(Push { url: Some(url), secret, .. })) = self.all.get(&target) else {
                 return Ok(None);
             };
-            let Some(url) = &push.url else { return Ok(None) };
-            let made = self.attempts(asked.id, |made| made.clone());
+            let Some((asked, Attempts { attempts, spent })) = self.people.first_unannounced(&target) else {
+                return Ok(None);
+            };
+            let mut waits = self.waits();
+            waits.retain(|id, _| self.people.awaits_announcement(*id));
+            let wait = waits.get(&asked.id).cloned();
+            drop(waits);
             let delivery = OutboundDelivery::new(asked.id, target, url, asked.envelope.clone());
-            let delivery = OutboundDelivery { signed: push.secret.is_some(), ..delivery };
-            let Attempts { count: attempts, spent, next, error: last_error } = made;
+            let delivery = OutboundDelivery { signed: secret.is_some(), ..delivery };
+            let spent = wait.as_ref().map_or(Duration::from_millis(spent), |wait| wait.spent);
+            let (next, last_error) = wait.map(|wait| (wait.until, wait.error)).unzip();
             Ok(Some(Job { delivery, attempts, spent, next, last_error }))
         })
     }
 
     fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, Option<Begun>> {
         Box::pin(async move {
-            let is_open = self.people.awaits_announcement(id);
-            self.attempts(id, |made| (made.count, made.spent, made.next) = (attempts, spent, None));
+            self.waits().remove(&id);
+            let spent = u64::try_from(spent.as_millis()).unwrap_or(u64::MAX);
+            let is_open = begins(&self.people, id, Attempts { attempts, spent }, (self.now)()).await;
             Ok(is_open.then(Begun::default))
         })
     }
 
     fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool> {
         Box::pin(async move {
-            self.attempts(id, |made| (made.next, made.error, made.spent) = (Some(until), Some(error), spent));
-            Ok(self.people.awaits_announcement(id))
+            let is_open = self.people.awaits_announcement(id);
+            if is_open {
+                self.waits().insert(id, Wait { until, spent, error });
+            }
+            Ok(is_open)
         })
     }
 
     /// The log of the engine has a delivery that was given up.
     fn settle(&self, id: MessageId, _: DeliveryOutcome) -> Stored<'_, ()> {
         Box::pin(async move {
-            self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            self.waits().remove(&id);
             done(&self.people, id, (self.now)()).await;
             Ok(())
         })

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use systole_core::core::{Attachment, DeadLetterError, OperationError, ReadAnswer};
+use systole_core::core::{Attachment, AttachmentEnd, DeadLetterError, OperationError, ReadAnswer};
 use systole_core::journal::{ActRecord, JournalError, Number, Op, Recovered};
 use systole_core::mailbox::{
     DeliveryMode, End, MailboxChange, MailboxInput, MailboxLimits, Mailboxes, Refused, Settlement,
@@ -436,7 +436,7 @@ impl Inner {
         }
         lock(&self.settling).insert(id, waiters);
         let inner = self.clone();
-        let attachment = appender.attach(ops, move |taken| inner.settled(id, taken));
+        let attachment = appender.attach(ops, move |end| inner.settled(id, end != AttachmentEnd::Dropped));
         let handler = lock(&self.handlers).remove(&id);
         let unsent = match handler {
             Some(handler) => handler.tell.send(Ended { settlement, read, attachment }).err(),

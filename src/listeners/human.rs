@@ -16,6 +16,8 @@ pub use people::People;
 pub use questions::{Heard, PersonEntry};
 pub use systole_core::question::Addressees;
 
+pub(crate) use self::listener::NOTE;
+
 use crate::process::CommandSpec;
 use crate::settings::Push;
 

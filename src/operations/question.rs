@@ -1,13 +1,13 @@
 //! Questions to people: looks and acts of one party, a person or an operator.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_core::core::Answered;
-use systole_core::question::{Answerer, QuestionAct, QuestionRefusal, QuestionState};
+use systole_core::question::{Answerer, QuestionAct, QuestionNote, QuestionRefusal, QuestionState};
 use systole_core::vocab::{Fault, MessageId, ThreadId, Time};
 use systole_xml::ladder::Raw;
 #[cfg(feature = "gateway")]
@@ -17,9 +17,10 @@ use systole_xml::schema::Validator;
 use super::act::Recorded;
 use super::record::CostRecord;
 use super::{LookError, Wanted};
-use crate::journal::{HistoryRecord, Query};
+use crate::journal::HistoryRecord;
+use crate::listeners::human::NOTE;
 use crate::listeners::human::judge::{judge, refusal};
-use crate::listeners::human::people::{Asked, Judged, People, PeopleError, Seen};
+use crate::listeners::human::people::{Asked, Judged, People, PeopleError, Place, Seen};
 use crate::runtime::Organism;
 
 /// Largest entry, in bytes, that is judged on the calling thread where there is another one.
@@ -132,8 +133,8 @@ pub enum QuestionError {
     /// The entry breaks the contract of the listener: the fault has the rule, the place and an example.
     #[error("{}", refusal(.0))]
     Wrong(Box<Fault>),
-    /// The question was withdrawn before the act was durable, or the organism ends.
-    #[error("the question was withdrawn before the act was durable: look again")]
+    /// The organism ends before the act counts, and asks again after its next start.
+    #[error("the organism ends before the act counts: act again after its next start")]
     Lost,
     /// A part of the request can't be read.
     #[error("{0}")]
@@ -179,15 +180,12 @@ impl Questions<'_> {
     /// # Errors
     /// [`QuestionError`] if the journal can't be read.
     pub async fn list(&self, wanted: &Wanted) -> Result<QuestionPage, QuestionError> {
-        let mut seen = self.people.list(&self.by);
-        let waiting = self.people.waiting(&self.by);
-        let key = |seen: &Seen| format!("{:020}-{}", seen.asked.since.as_nanos(), seen.asked.id);
-        seen.retain(|seen| {
-            wanted.after.as_ref().is_none_or(|after| key(seen) > *after)
-                && wanted.listener.as_ref().is_none_or(|listener| seen.asked.listener.as_str() == listener)
-        });
+        let after = wanted.after.as_deref().map(place).transpose()?;
         let limit = wanted.most();
-        let next = if seen.len() > limit { seen.get(limit - 1).map(key) } else { None };
+        let is_wanted = |asked: &Asked| wanted.listener.as_deref().is_none_or(|name| asked.listener.as_str() == name);
+        let mut seen = self.people.list(&self.by, after, limit + 1, is_wanted);
+        let waiting = self.people.waiting(&self.by);
+        let next = if seen.len() > limit { seen.get(limit - 1).map(|seen| written(seen.asked.place())) } else { None };
         seen.truncate(limit);
         Ok(QuestionPage { items: self.records(seen, false).await?, waiting, next })
     }
@@ -203,7 +201,7 @@ impl Questions<'_> {
     /// # Errors
     /// [`QuestionError`]; a question that has ended a while ago tells how.
     pub async fn look(&self, question: &str) -> Result<QuestionRecord, QuestionError> {
-        let seen = self.people.see(id(question)?, &self.by, self.now())?;
+        let seen = self.see(question).await?;
         let mut records = self.records(vec![seen], true).await?;
         records.pop().ok_or(QuestionError::Unknown)
     }
@@ -243,7 +241,7 @@ impl Questions<'_> {
     /// # Errors
     /// [`QuestionError::Wrong`] with rule, place and example.
     pub async fn preview(&self, question: &str, entry: Bytes) -> Result<String, QuestionError> {
-        let seen = self.people.see(id(question)?, &self.by, self.now())?;
+        let seen = self.see(question).await?;
         Ok(self.judge(seen.asked, entry).await?.1)
     }
 
@@ -253,7 +251,7 @@ impl Questions<'_> {
     /// # Errors
     /// [`QuestionError`]: for a wrong entry with rule, place and example; for a late one with the party that answered.
     pub async fn answer(&self, question: &str, entry: Bytes) -> Result<QuestionStateRecord, QuestionError> {
-        let seen = self.people.see(id(question)?, &self.by, self.now())?;
+        let seen = self.see(question).await?;
         let text = String::from_utf8_lossy(&entry).as_ref().into();
         let (judged, _) = self.judge(seen.asked, entry).await?;
         match judged {
@@ -273,7 +271,7 @@ impl Questions<'_> {
         payload: &str,
         answers: HashMap<String, String>,
     ) -> Result<FormPage, QuestionError> {
-        let seen = self.people.see(id(question)?, &self.by, self.now())?;
+        let seen = self.see(question).await?;
         let mut offers = seen.asked.offers.iter();
         let schema = offers.find(|schema| schema.qname().to_string() == payload).cloned().ok_or_else(|| {
             QuestionError::Invalid(format!("form '{payload}': the question is not answered by such a payload"))
@@ -292,12 +290,11 @@ impl Questions<'_> {
         self.people.watch()
     }
 
-    /// The open questions of a conversation; none if they can't be read.
+    /// The open questions of a conversation, those of a page at most; none if they can't be read.
     pub(super) async fn of(&self, root: ThreadId) -> Vec<QuestionRecord> {
-        let root = root.to_string();
-        let mut records = self.records(self.people.list(&self.by), false).await.unwrap_or_default();
-        records.retain(|record| record.conversation.as_ref() == Some(&root));
-        records
+        let limit = Wanted::default().most();
+        let seen = self.people.list(&self.by, None, limit, |asked| asked.conversation == root);
+        self.records(seen, false).await.unwrap_or_default()
     }
 
     async fn act(
@@ -307,12 +304,44 @@ impl Questions<'_> {
         act: QuestionAct,
         judged: Option<Judged>,
     ) -> Result<QuestionStateRecord, QuestionError> {
-        let done = self.people.act(id(question)?, &self.by, act, judged, self.now()).await;
+        let id = id(question)?;
         let operations = self.organism.operations(self.by.name.clone());
-        let done = done.map_err(QuestionError::from);
+        let done = match self.people.act(id, &self.by, act, judged, self.now()).await {
+            Ok(state) => Ok(state),
+            Err(error) => Err(self.told(id, error).await?),
+        };
         let told = done.as_ref().map(drop).map_err(Clone::clone);
         operations.told(name, question, told, Recorded::Not).await?;
         done.map(|state| QuestionStateRecord::of(&state))
+    }
+
+    /// A question that the party may see.
+    async fn see(&self, question: &str) -> Result<Seen, QuestionError> {
+        let id = id(question)?;
+        match self.people.see(id, &self.by, self.now()) {
+            Ok(seen) => Ok(seen),
+            Err(error) => Err(self.told(id, error).await?),
+        }
+    }
+
+    /// The error of a question that isn't here. One that has ended before the last start, or long ago, tells how, as far as the
+    /// journal keeps it.
+    async fn told(&self, id: MessageId, error: PeopleError) -> Result<QuestionError, QuestionError> {
+        let query = self.organism.query().map_err(LookError::from)?;
+        let Some(query) = query.filter(|_| error == PeopleError::Unknown) else { return Ok(error.into()) };
+        let kept = query.message(id).await.map_err(LookError::from)?;
+        let listener = kept.first().and_then(|kept| kept.path.segments().last()).map(|(listener, _)| listener);
+        let is_seen = |listener| self.by.is_operator || self.people.addressees(listener).include(&self.by);
+        if !listener.is_some_and(is_seen) {
+            return Ok(QuestionError::Unknown);
+        }
+        let end = kept.iter().rev().find_map(|kept| match &kept.entry.said {
+            HistoryRecord::Recorded(note) if &*note.name == NOTE => {
+                serde_json::from_str::<QuestionNote>(&note.value).ok()?.end()
+            }
+            _ => None,
+        });
+        Ok(end.map_or(QuestionError::Unknown, |end| QuestionRefusal::Over(end).into()))
     }
 
     /// Judges an entry; a long one beside the calling thread.
@@ -331,18 +360,19 @@ impl Questions<'_> {
     }
 
     async fn records(&self, seen: Vec<Seen>, whole: bool) -> Result<Vec<QuestionRecord>, QuestionError> {
-        let threads: Arc<HashSet<_>> = Arc::new(seen.iter().map(|seen| seen.asked.thread).collect());
-        let roots = self.organism.shared.look(move |core| core.roots_of(&threads)).await;
-        let roots: HashMap<ThreadId, ThreadId> = roots.into_iter().flatten().collect();
-        let query = self.organism.query().map_err(LookError::from)?;
+        // One read for all of them.
+        let waits = match self.organism.query().map_err(LookError::from)? {
+            Some(query) => {
+                query.waits(seen.iter().map(|seen| seen.asked.number).collect()).await.map_err(LookError::from)?
+            }
+            None => Vec::new(),
+        };
+        let waits: HashMap<_, _> = waits.into_iter().map(|(number, came, usage)| (number, (came, usage))).collect();
         let mut records = Vec::with_capacity(seen.len());
         for Seen { asked, state, told } in seen {
-            let conversation = roots.get(&asked.thread).copied();
-            let (mut since, mut cost) = (asked.since, None);
-            if let Some(query) = &query {
-                since = came(&**query, asked.id).await?.unwrap_or(since);
-                cost = Some(CostRecord::of(query.usage(asked.thread).await.map_err(LookError::from)?));
-            }
+            let kept = waits.get(&asked.number).copied();
+            let since = kept.map_or(asked.since, |(came, _)| came);
+            let cost = kept.map(|(_, usage)| CostRecord::of(usage));
             let answer = |schema: &systole_xml::schema::PayloadSchema| AnswerRecord {
                 payload: schema.qname().to_string(),
                 example: schema.example().map(|example| example.as_str().to_owned()),
@@ -353,7 +383,7 @@ impl Questions<'_> {
                 listener: asked.listener.to_string(),
                 from: asked.from.to_string(),
                 payload: asked.payload.as_ref().map(ToString::to_string),
-                conversation: conversation.map(|root| root.to_string()),
+                conversation: Some(asked.conversation.to_string()),
                 thread: asked.thread.to_string(),
                 since: since.to_string(),
                 deadline: asked.deadline.map(|deadline| deadline.to_string()),
@@ -374,10 +404,16 @@ impl Questions<'_> {
     }
 }
 
-/// The time at which a message came, as the journal has it.
-async fn came(query: &dyn Query, id: MessageId) -> Result<Option<Time>, QuestionError> {
-    let kept = query.message(id).await.map_err(LookError::from)?;
-    Ok(kept.iter().find(|kept| matches!(kept.entry.said, HistoryRecord::Message(..))).map(|kept| kept.entry.at))
+/// Writes a place, as the `after` of a page.
+fn written((since, id): Place) -> String {
+    format!("{:020}-{id}", since.as_nanos())
+}
+
+/// Reads what [`written`] writes.
+fn place(after: &str) -> Result<Place, QuestionError> {
+    let parts = after.split_once('-').and_then(|(since, id)| Some((since.parse().ok()?, id.parse().ok()?)));
+    let (since, id) = parts.ok_or_else(|| QuestionError::Invalid(format!("after '{after}': no place of a page")))?;
+    Ok((Time::from_nanos(since), id))
 }
 
 fn id(text: &str) -> Result<MessageId, QuestionError> {

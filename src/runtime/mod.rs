@@ -60,6 +60,7 @@ pub(crate) use shard::command::OpenWork;
 pub(crate) use shard::context::ShardContext;
 pub use shard::egress::Unread;
 pub use shard::events::{Events, Observed};
+pub(crate) use shard::handlers::is_moving;
 pub(crate) use shard::restart::{Rest, Restarts, Rests, rest};
 pub use start::{StartError, StartRefusal};
 #[cfg(feature = "gateway")]

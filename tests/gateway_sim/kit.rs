@@ -246,6 +246,11 @@ impl Site {
         self.with_kit(|kit| kit.advance(duration));
     }
 
+    /// The time in the world of the organism.
+    pub(crate) fn now(&self) -> Time {
+        self.world.now()
+    }
+
     fn with_kit<T>(&self, with: impl FnOnce(&Kit) -> T) -> T {
         with(&self.running.borrow().as_ref().unwrap().kit)
     }

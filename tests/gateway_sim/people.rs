@@ -2,6 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::task::Poll;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use systole::gateway::PrincipalKind;
@@ -287,4 +288,128 @@ fn who_leaves_questions_to_people_learns_which_and_the_conversation_goes_on() {
     act(&admin, &question, "answer", ANSWER).is(200);
     let events = admin.get("/v1/admin/conversations?state=ended").is(200).json();
     assert_eq!(events["items"][0]["conversation"], left["conversation"], "{events}");
+}
+
+/// The rival of an answer: an end of its question from elsewhere, at the same moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Rival {
+    Deadline,
+    CancelledConversation,
+    CancelledThread,
+    /// The process ends, and the next one starts after the deadline.
+    Kill,
+}
+
+/// An act of amy that gets so many turns before its rival comes. Returns what she was told, if anything, whether that was
+/// before the rival, and what the clerk got.
+fn race(rival: Rival, (verb, body): (&str, &str), turns: usize) -> (Option<Answer>, bool, Value) {
+    let mut site = Site::of(COURT);
+    let time = Duration::from_secs(10);
+    let meta = format!("<deadline xmlns=\"urn:systole:meta:v1\">{}</deadline></meta>", site.now().after(time));
+    let message = envelope("<ask xmlns=\"urn:t\">1</ask>").replace("</meta>", &meta);
+    let sent_as = site.party("clerk").post("/v1/messages", &message).is(202).json();
+    let (amy, admin) = (person(&site, "amy"), site.admin());
+    let question = only(&amy);
+    let asked = open(&amy).remove(0);
+    let cancel = match rival {
+        Rival::CancelledConversation => Some(json!({ "act": "cancel", "conversation": asked["conversation"] })),
+        Rival::CancelledThread => {
+            Some(json!({ "act": "cancel", "conversation": asked["conversation"], "thread": asked["thread"] }))
+        }
+        Rival::Deadline | Rival::Kill => None,
+    };
+    let cancel = cancel.map(|act| admin.asking("POST", "/v1/admin/acts", &[], &act.to_string()));
+    let act = amy.asking("POST", &format!("/v1/questions/{question}/{verb}"), &[], body);
+    site.advance(time - Duration::from_millis(100));
+    let (told, is_first) = site.run(async move {
+        let mut cancel = cancel;
+        let mut comes = async || match (rival, cancel.take()) {
+            (Rival::Deadline, _) => tokio::time::advance(Duration::from_millis(200)).await,
+            (_, Some(cancel)) => drop(cancel.await.is(200)),
+            (_, None) => {}
+        };
+        // At first the rival is there before.
+        if turns == 0 {
+            comes().await;
+        }
+        let act = tokio::task::spawn_local(act);
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+        let is_first = turns > 0 && act.is_finished();
+        if rival == Rival::Kill && !is_first {
+            return (None, false);
+        }
+        if turns > 0 {
+            comes().await;
+        }
+        (Some(act.await.unwrap()), is_first)
+    });
+    if rival == Rival::Kill {
+        site.kill();
+        site.run(async move { tokio::time::sleep(time).await });
+        site.start();
+    }
+    let end = site.wait("an end", || Some(sent(&site, text(&sent_as["id"]))).filter(|sent| sent["reply"].is_object()));
+    (told, is_first, end)
+}
+
+/// Lets an answer, and the refusal to give one, race against a rival at each of their turns.
+fn races(rival: Rival) {
+    for (act, words) in [(("answer", ANSWER), "guilty"), (("decline", r#"{"reason":"mine"}"#), "to answer: mine")] {
+        let (mut refused, mut turns) = (0, 0);
+        loop {
+            let (told, is_first, end) = race(rival, act, turns);
+            let is_reply = text(&end["reply"]["envelope"]).contains(words);
+            match told {
+                Some(told) if told.status == 200 => assert!(is_reply, "accepted after {turns} turns, but {end}"),
+                Some(told) => {
+                    told.problem(409, "withdrawn");
+                    assert!(!is_reply, "refused after {turns} turns, but {end}");
+                    refused += 1;
+                }
+                None => {}
+            }
+            if is_first {
+                break;
+            }
+            turns += 1;
+            assert!(turns < 200, "{} needs more than 200 turns", act.0);
+        }
+        assert!(turns > 0 && (refused > 0 || rival == Rival::Kill), "{} was never too late", act.0);
+    }
+}
+
+#[test]
+fn an_answer_is_accepted_if_and_only_if_it_is_the_reply_however_close_the_deadline_is() {
+    races(Rival::Deadline);
+}
+
+#[test]
+fn an_answer_is_accepted_if_and_only_if_it_is_the_reply_when_the_conversation_is_cancelled_meanwhile() {
+    races(Rival::CancelledConversation);
+}
+
+#[test]
+fn an_answer_is_accepted_if_and_only_if_it_is_the_reply_when_its_thread_is_cancelled_meanwhile() {
+    races(Rival::CancelledThread);
+}
+
+#[test]
+fn an_answer_that_was_accepted_before_a_kill_is_the_reply_though_the_deadline_passes_before_the_next_start() {
+    races(Rival::Kill);
+}
+
+#[test]
+fn a_late_answer_learns_of_the_first_one_after_a_restart_too() {
+    let (mut site, id) = asked();
+    let (amy, ben, zoe) = (person(&site, "amy"), person(&site, "ben"), person(&site, "zoe"));
+    let question = only(&amy);
+    act(&amy, &question, "answer", ANSWER).is(200);
+    site.kill();
+    site.start();
+    let late = act(&ben, &question, "answer", ANSWER).problem(409, "answered");
+    assert!(late["by"] == "amy" && text(&late["detail"]).contains("was answered by amy at "), "{late}");
+    act(&zoe, &question, "answer", ANSWER).problem(404, "not_found");
+    assert_eq!(sent(&site, &id)["state"], "answered");
 }

@@ -38,7 +38,7 @@ impl fmt::Display for EventLine<'_> {
             EventKind::Handled { outcome: HandlerEnd::Panicked, .. } => f.write_str("its handler panicked"),
             EventKind::Handled { .. } => f.write_str("its handler was dropped"),
             EventKind::Emitted { payload } => write!(f, "emitted {payload}"),
-            EventKind::Repaired { by, repairs, text } => {
+            EventKind::Repaired { by, repairs, text, .. } => {
                 write!(f, "repaired what {by} wrote:")?;
                 repairs.iter().try_for_each(|repair| write!(f, " {} {};", repair.at, repair.kind))?;
                 write!(f, " {}", shorten(text, SHOWN))

@@ -669,7 +669,7 @@ mod tests {
                 attempts: Some(1),
             },
             EventKind::Emitted { payload: payload.clone() },
-            EventKind::Repaired { by: by.clone(), repairs, text: HOSTILE.into() },
+            EventKind::Repaired { by: by.clone(), repairs, message, text: HOSTILE.into(), bytes: HOSTILE.len() },
             EventKind::Forged { by: by.clone(), claimed: claim(), thread: claim() },
             EventKind::Refused { by: by.clone(), output: HOSTILE.into(), fault: fault.clone() },
             EventKind::Unattended { by: by.clone() },

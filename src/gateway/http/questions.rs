@@ -197,7 +197,7 @@ impl From<QuestionError> for Problem {
                 }
             }
             QuestionError::Wrong(fault) => Self::of_entry(*fault),
-            QuestionError::Lost => Self::conflict("withdrawn", detail),
+            QuestionError::Lost => Self::stopping(),
             QuestionError::Invalid(why) => Self::bad_request(why),
             QuestionError::Look(error) => error.into(),
         }

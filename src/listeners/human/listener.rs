@@ -5,7 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use systole_core::core::{Answered, Body, Contract, Failure, HandlerOutcome, Message};
+use serde_json::value::RawValue;
+use systole_core::core::{Answered, AttachmentEnd, Body, Contract, Failure, HandlerOutcome, Message};
 use systole_core::protocol::boot_qname;
 use systole_core::question::{Answerer, Done, QuestionAct, QuestionNote};
 use systole_core::vocab::{Fault, FaultCode, Name, Time};
@@ -99,22 +100,9 @@ impl HumanListener {
     async fn ask(&self, message: &Message, context: &RunContext, to: Answered) -> Result<HandlerOutcome, Fault> {
         let (contract, thread) = (context.contract(), context.thread());
         let addressees = self.people.addressees(&contract.name);
-        let mut validator = Validator::new(context.catalog.clone());
+        let validator = Validator::new(context.catalog.clone());
         let clock = thread.clock().map_err(|failure| Fault::new(FaultCode::Failed, failure.message))?;
-        let mut before = notes(context)?;
-        // An end that was durable before a restart, unlike the step behind it.
-        match before.last().map(|note| &note.done) {
-            Some(Done::Answered { text }) => {
-                let entry = Raw::new(text.to_string());
-                match judge(entry, to, context.listener, &context.blueprint, &mut validator) {
-                    Ok((Judged::Reply(read), _)) => return Ok(HandlerOutcome::Read(read)),
-                    // The contract has changed since.
-                    Ok((Judged::Calls(..), _)) | Err(_) => drop(before.pop()),
-                }
-            }
-            Some(Done::Declined { reason }) => return Ok(refused(reason)),
-            Some(Done::Announced | Done::Claimed | Done::Released) | None => {}
-        }
+        let before = notes(context)?;
         let text = message.body.written().as_str().to_owned();
         let offers = offers(contract, context.catalog(), false);
         let payload = match &message.body {
@@ -123,10 +111,12 @@ impl HumanListener {
         };
         let asked = Asked {
             id: message.id,
+            number: message.number,
             listener: contract.name.clone(),
             contract: context.listener,
             from: message.from.clone(),
             thread: message.thread,
+            conversation: message.root,
             since: clock.now(),
             deadline: message.deadline.filter(|deadline| *deadline < Time::MAX),
             payload,
@@ -179,24 +169,27 @@ impl Desk<'_> {
                 biased;
                 change = asked.change() => {
                     let Change { note, judged } = change;
-                    if let Some(note) = &note {
-                        write(context, note).await?;
-                    }
-                    asked.written();
                     match (note, judged) {
-                        (Some(QuestionNote { by, done: Done::Answered { .. }, .. }), Some(Judged::Reply(read))) => {
-                            end(terminal, &by, "answered");
+                        (Some(note @ QuestionNote { done: Done::Answered { .. }, .. }), Some(Judged::Reply(read))) => {
+                            conclude(context, asked, terminal, note, "answered")?;
                             return Ok(HandlerOutcome::Read(read));
                         }
-                        (Some(QuestionNote { by, done: Done::Declined { reason }, .. }), _) => {
-                            end(terminal, &by, "declined");
-                            return Ok(refused(&reason));
+                        (Some(note @ QuestionNote { done: Done::Declined { .. }, .. }), _) => {
+                            let Done::Declined { reason } = &note.done else { unreachable!("matched above") };
+                            let outcome = refused(reason);
+                            conclude(context, asked, terminal, note, "declined")?;
+                            return Ok(outcome);
                         }
-                        (_, Some(Judged::Calls(read, wanted))) => {
-                            context.thread().repaired(&read.repairs, read.raw);
-                            calls.push_back(wanted);
+                        (note, judged) => {
+                            if let Some(note) = &note {
+                                write(context, note).await?;
+                            }
+                            asked.holds();
+                            if let Some(Judged::Calls(read, wanted)) = judged {
+                                context.thread().repaired(&read.repairs, read.raw);
+                                calls.push_back(wanted);
+                            }
                         }
-                        _ => {}
                     }
                 }
                 told = pending_or(&mut calling) => {
@@ -266,12 +259,25 @@ fn operator() -> Answerer {
     Answerer::operator(Name::system())
 }
 
-/// Closes a question on the terminal; one that was answered elsewhere with a word.
-fn end(terminal: Option<OpenQuestion>, by: &Name, how: &str) {
-    if let Some(terminal) = terminal {
-        let here = *by == Name::system();
-        terminal.end(if here { String::new() } else { format!("{how} by {by}: no answer is taken") });
-    }
+/// Ends a question by the word of a party, as soon as that is the answer of the thread: then the party learns that it counts,
+/// and the question closes on the terminal. The handler must end next.
+fn conclude(
+    context: &RunContext,
+    asked: AskedQuestion,
+    terminal: Option<OpenQuestion>,
+    note: QuestionNote,
+    how: &'static str,
+) -> Result<(), Fault> {
+    let value = value(&note)?;
+    context.thread().conclude(NOTE, &value, move |end| {
+        asked.close(end);
+        if let Some(terminal) = terminal
+            && end == AttachmentEnd::Effective
+        {
+            let here = note.by == Name::system();
+            terminal.end(if here { String::new() } else { format!("{how} by {}: no answer is taken", note.by) });
+        }
+    })
 }
 
 async fn heard(terminal: &mut Option<OpenQuestion>) -> Heard {
@@ -328,11 +334,13 @@ fn notes(context: &RunContext) -> Result<Vec<QuestionNote>, Fault> {
 
 /// Writes a change, and waits until it is durable.
 async fn write(context: &RunContext, note: &QuestionNote) -> Result<(), Fault> {
-    let failed = |error: serde_json::Error| Fault::new(FaultCode::Internal, error.to_string());
-    let value = serde_json::value::to_raw_value(note).map_err(failed)?;
-    let index = context.thread().send_note(NOTE, &value)?;
+    let index = context.thread().send_note(NOTE, &value(note)?)?;
     std::future::poll_fn(|cx| context.thread().poll_note(index, cx)).await;
     Ok(())
+}
+
+fn value(note: &QuestionNote) -> Result<Box<RawValue>, Fault> {
+    serde_json::value::to_raw_value(note).map_err(|error| Fault::new(FaultCode::Internal, error.to_string()))
 }
 
 /// Makes calls one after the other, and returns the answers as a person reads them.

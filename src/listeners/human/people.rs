@@ -1,14 +1,20 @@
 //! The questions of an organism to its people, wherever they answer: the one way to act on them.
 //!
-//! A question is here as long as its handler runs. The handler writes each change that a restart must not undo as a note of
-//! its message, and every result that [`People::act`] returns, a refusal too, waits for that.
+//! A question is here until its handler has ended. The handler writes each claim and release as a note of its message. An
+//! answer, and a refusal to give one, are written by the core, in the step in which they are the answer of the thread; if the
+//! thread is over by then, the question is withdrawn. Every result that [`People::act`] returns, a refusal too, waits for
+//! that.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use systole_core::core::{ListenerId, ReadAnswer};
+use systole_core::core::{AttachmentEnd, ListenerId, ReadAnswer};
+use systole_core::journal::Number;
+#[cfg(feature = "gateway")]
+use systole_core::question::Attempts;
 use systole_core::question::{
     Addressees, Answerer, Question, QuestionAct, QuestionNote, QuestionRefusal, QuestionState,
 };
@@ -17,7 +23,7 @@ use systole_xml::schema::{Draft, PayloadSchema};
 use tokio::sync::{mpsc, watch};
 
 use crate::process::About;
-use crate::runtime::{Organism, OrganismBuilder, Part, Recoverable, StartRefusal};
+use crate::runtime::{Organism, OrganismBuilder, Part, Recoverable, StartRefusal, is_moving};
 
 /// Questions that have ended, of which late answers still learn.
 const REMEMBERED: usize = 1024;
@@ -45,19 +51,24 @@ struct State {
     /// The parties that may answer for each listener.
     listeners: BTreeMap<Name, Arc<Addressees>>,
     open: BTreeMap<MessageId, Open>,
+    /// The open questions, oldest first.
+    order: BTreeSet<Place>,
     over: VecDeque<(MessageId, Question)>,
     /// The titles of the questions that the end of the organism cut.
     cut: Vec<String>,
 }
+
+/// The place of a question: the time since which it waits in this run, and its id.
+pub(crate) type Place = (Time, MessageId);
 
 struct Open {
     asked: Arc<Asked>,
     question: Question,
     /// To the handler.
     changes: mpsc::UnboundedSender<Change>,
-    /// Changes sent, and those that are durable.
+    /// Changes sent, and those that hold: they are durable, and an answer has taken effect.
     sent: u64,
-    durable: watch::Receiver<u64>,
+    held: watch::Receiver<u64>,
     /// Answers to calls.
     told: VecDeque<String>,
 }
@@ -67,10 +78,13 @@ struct Open {
 pub(crate) struct Asked {
     /// The id of the message that asks.
     pub(crate) id: MessageId,
+    /// The number of the message in the journal; 0 if there is none.
+    pub(crate) number: Number,
     pub(crate) listener: Name,
     pub(crate) contract: ListenerId,
     pub(crate) from: Name,
     pub(crate) thread: ThreadId,
+    pub(crate) conversation: ThreadId,
     /// The time since which it waits in this run.
     pub(crate) since: Time,
     pub(crate) deadline: Option<Time>,
@@ -122,12 +136,12 @@ pub(super) struct Change {
     pub(super) judged: Option<Judged>,
 }
 
-/// An act on a question whose effect, or the reason against it, is not durable yet.
+/// An act on a question whose effect, or the reason against it, doesn't hold yet.
 struct Begun {
     result: Result<QuestionState, QuestionRefusal>,
-    /// The change up to which changes have to be durable.
+    /// The change up to which changes have to hold.
     sent: u64,
-    durable: watch::Receiver<u64>,
+    held: watch::Receiver<u64>,
 }
 
 /// The reason why an act on a question has no effect.
@@ -139,8 +153,8 @@ pub(crate) enum PeopleError {
     /// A rule forbids the act.
     #[error(transparent)]
     Refused(#[from] QuestionRefusal),
-    /// The change is not durable: the organism ends, or its caller gave up.
-    #[error("the question was withdrawn before the change was durable")]
+    /// The change doesn't hold: the organism ends, and asks again after its next start.
+    #[error("the organism ends before the act counts: it asks again after its next start")]
     Lost,
 }
 
@@ -182,10 +196,22 @@ impl People {
     #[cfg(feature = "gateway")]
     pub(crate) fn unannounced(&self) -> Vec<Arc<Asked>> {
         let state = self.lock();
-        let mut left: Vec<_> =
-            state.open.values().filter(|open| open.awaits_announcement()).map(|open| open.asked.clone()).collect();
-        left.sort_by_key(|asked| (asked.since, asked.id));
-        left
+        state.in_order(None).filter(|open| open.awaits_announcement()).map(|open| open.asked.clone()).collect()
+    }
+
+    /// The oldest open question of a listener that was not announced, and the attempts to do so.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn first_unannounced(&self, listener: &Name) -> Option<(Arc<Asked>, Attempts)> {
+        let state = self.lock();
+        let mut open = state.in_order(None);
+        let first = open.find(|open| open.asked.listener == *listener && open.awaits_announcement())?;
+        Some((first.asked.clone(), first.question.attempts()))
+    }
+
+    /// The attempts to announce an open question.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn attempts(&self, id: MessageId) -> Attempts {
+        self.lock().open.get(&id).map(|open| open.question.attempts()).unwrap_or_default()
     }
 
     /// Returns whether a question is open that was not announced.
@@ -205,13 +231,17 @@ impl People {
         self.shared.changed.subscribe()
     }
 
-    /// The open questions that a party may see, oldest first.
-    pub(crate) fn list(&self, by: &Answerer) -> Vec<Seen> {
+    /// At most so many of the open questions that a party may see and that are wanted, oldest first, behind a place.
+    pub(crate) fn list(
+        &self,
+        by: &Answerer,
+        after: Option<Place>,
+        limit: usize,
+        wanted: impl Fn(&Asked) -> bool,
+    ) -> Vec<Seen> {
         let state = self.lock();
-        let mut seen: Vec<_> =
-            state.open.values().filter(|open| open.question.is_seen_by(by)).map(Open::seen).collect();
-        seen.sort_by_key(|seen| (seen.asked.since, seen.asked.id));
-        seen
+        let open = state.in_order(after).filter(|open| wanted(&open.asked) && open.question.is_seen_by(by));
+        open.take(limit).map(Open::seen).collect()
     }
 
     /// A question that a party may see, open or ended a while ago. Who may answer it has seen it then.
@@ -232,10 +262,11 @@ impl People {
         Err(state.over_of(id, by))
     }
 
-    /// Acts on a question: see [`Question::handle`]. `judged`: the meaning of an answer; with a claim, calls to make.
+    /// Acts on a question: see [`Question::handle`]. `judged`: the meaning of an answer; with a claim, calls to make. An answer
+    /// that this returns is the answer of the thread.
     ///
     /// # Errors
-    /// [`PeopleError`]; what was refused is durable, too.
+    /// [`PeopleError`]; the reason of a refusal holds, too.
     ///
     /// # Cancel safety
     /// Once polled, it takes effect even if the future is dropped.
@@ -247,13 +278,16 @@ impl People {
         judged: Option<Judged>,
         now: Time,
     ) -> Result<QuestionState, PeopleError> {
-        let Begun { result, sent, mut durable } = self.begin(id, by, act, judged, now)?;
-        let written = durable.wait_for(|durable| *durable >= sent).await.map(drop);
-        match (result, written) {
+        let Begun { result, sent, mut held } = self.begin(id, by, act, judged, now)?;
+        let holds = held.wait_for(|held| *held >= sent).await.map(drop);
+        match (result, holds) {
             (Err(refused), Ok(())) => Err(refused.into()),
             (Ok(state), Ok(())) => Ok(state),
-            // The handler is gone: what it was told last may not be written.
-            (_, Err(_)) => Err(PeopleError::Lost),
+            // The handler has ended before: its thread is over, or runs again.
+            (_, Err(_)) => match self.lock().over_of(id, by) {
+                PeopleError::Unknown => Err(PeopleError::Lost),
+                over => Err(over),
+            },
         }
     }
 
@@ -277,7 +311,7 @@ impl People {
             }
             open.question.state().clone()
         });
-        let begun = Begun { result, sent: open.sent, durable: open.durable.clone() };
+        let begun = Begun { result, sent: open.sent, held: open.held.clone() };
         drop(state);
         self.tell();
         Ok(begun)
@@ -298,13 +332,16 @@ impl People {
     /// Adds an open question, with its changes before a restart. The handler writes what it receives.
     pub(super) fn ask(&self, asked: Asked, before: &[QuestionNote]) -> AskedQuestion {
         let (changes, wanted) = mpsc::unbounded_channel();
-        let (written, durable) = watch::channel(0);
+        let (holds, held) = watch::channel(0);
         let (id, asked) = (asked.id, Arc::new(asked));
         let question = Question::recover(asked.addressees.clone(), before);
-        let open = Open { asked: asked.clone(), question, changes, sent: 0, durable, told: VecDeque::new() };
-        self.lock().open.insert(id, open);
+        let open = Open { asked: asked.clone(), question, changes, sent: 0, held, told: VecDeque::new() };
+        let mut state = self.lock();
+        state.order.insert(asked.place());
+        state.open.insert(id, open);
+        drop(state);
         self.tell();
-        AskedQuestion { people: self.clone(), asked, wanted, written }
+        AskedQuestion { people: self.clone(), asked, wanted, holds, end: None }
     }
 
     fn tell(&self) {
@@ -318,6 +355,12 @@ impl People {
 }
 
 impl State {
+    /// The open questions behind a place, oldest first.
+    fn in_order(&self, after: Option<Place>) -> impl Iterator<Item = &Open> {
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.order.range((behind, Bound::Unbounded)).filter_map(|(_, id)| self.open.get(id))
+    }
+
     /// The reason why a question is not open for a party.
     fn over_of(&self, id: MessageId, by: &Answerer) -> PeopleError {
         let over = self.over.iter().rev().find(|(over, _)| *over == id);
@@ -335,15 +378,23 @@ impl Open {
     }
 
     fn seen(&self) -> Seen {
-        Seen {
-            asked: self.asked.clone(),
-            state: self.question.state().clone(),
-            told: self.told.iter().cloned().collect(),
-        }
+        // An end that doesn't hold yet: the party still sees to it.
+        let state = match self.question.state().clone() {
+            QuestionState::Answered { by, at } | QuestionState::Declined { by, at } => {
+                QuestionState::Claimed { by, at }
+            }
+            state => state,
+        };
+        Seen { asked: self.asked.clone(), state, told: self.told.iter().cloned().collect() }
     }
 }
 
 impl Asked {
+    /// Its place among the open questions.
+    pub(crate) fn place(&self) -> Place {
+        (self.since, self.id)
+    }
+
     /// Sender, listener and people, in one line.
     fn title(&self) -> String {
         let people: Vec<_> = self.addressees.people.iter().map(Name::as_str).collect();
@@ -352,13 +403,15 @@ impl Asked {
     }
 }
 
-/// A question of a handler. Dropping it closes the question; one without an end is withdrawn.
+/// A question of a handler. Dropping it closes the question: as withdrawn, unless it has an end, or is asked again.
 #[derive(Debug)]
 pub(super) struct AskedQuestion {
     people: People,
     pub(super) asked: Arc<Asked>,
     wanted: mpsc::UnboundedReceiver<Change>,
-    written: watch::Sender<u64>,
+    holds: watch::Sender<u64>,
+    /// The end of the handler's answer.
+    end: Option<AttachmentEnd>,
 }
 
 impl AskedQuestion {
@@ -374,9 +427,17 @@ impl AskedQuestion {
         }
     }
 
-    /// Notes that the last change is durable.
-    pub(super) fn written(&self) {
-        self.written.send_modify(|count| *count += 1);
+    /// Notes that the last change holds.
+    pub(super) fn holds(&self) {
+        self.holds.send_modify(|count| *count += 1);
+    }
+
+    /// Closes the question, whose last change was its end: whether that is the answer of the thread.
+    pub(super) fn close(mut self, end: AttachmentEnd) {
+        self.end = Some(end);
+        if end == AttachmentEnd::Effective {
+            self.holds();
+        }
     }
 
     /// Notes that the end of the organism cuts the question.
@@ -400,11 +461,13 @@ impl AskedQuestion {
 impl Drop for AskedQuestion {
     fn drop(&mut self) {
         let mut state = self.people.lock();
+        state.order.remove(&self.asked.place());
         if let Some(mut open) = state.open.remove(&self.asked.id) {
-            // An end that is not durable has not happened.
-            let is_durable = *self.written.borrow() >= open.sent;
-            if is_durable || !open.question.state().is_over() {
+            let runs_again = self.end == Some(AttachmentEnd::Dropped) || self.end.is_none() && is_moving();
+            if self.end != Some(AttachmentEnd::Effective) {
                 open.question.withdraw();
+            }
+            if !runs_again {
                 state.over.push_back((self.asked.id, open.question));
             }
             if state.over.len() > REMEMBERED {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use systole_core::core::{
-    Answer, Arrival, Attachment, ClientId, Egress, Emission, ExitPlace, Failure, Injected, Input, Overloaded,
-    ReadMessage, read_label,
+    Answer, Arrival, Attachment, AttachmentEnd, ClientId, Egress, Emission, ExitPlace, Failure, Injected, Input,
+    Overloaded, ReadMessage, read_label,
 };
 use systole_core::journal::{Op, SubmissionRecord};
 use systole_core::protocol::Request;
@@ -295,10 +295,10 @@ impl Client {
         ops: Vec<Op>,
         way: Way,
     ) -> Result<oneshot::Receiver<()>, SendError> {
-        let (ticket, taken) = self.shared.pending_acks.issue();
-        let way = Way { attachment: Some(Attachment { ops, ticket }), ..way };
+        let (ticket, taken) = self.shared.links.pending_acks.issue();
+        let way = Way { attachment: Some(Attachment { ops, note: None, ticket }), ..way };
         if let Err(error) = self.inject(root, envelope, true, way) {
-            self.shared.pending_acks.resolve(ticket, false);
+            self.shared.links.pending_acks.resolve(ticket, AttachmentEnd::Dropped);
             return Err(error);
         }
         Ok(taken)

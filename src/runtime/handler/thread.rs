@@ -7,10 +7,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use systole_core::core::{
-    Answer, DraftEnd, Emission, EmissionKind, Failure, Input, Join, ListenerId, Message, ModelAnswer, Remembered,
+    Answer, AttachedNote, Attachment, AttachmentEnd, DraftEnd, Emission, EmissionKind, Failure, Input, Join,
+    ListenerId, Message, ModelAnswer, Remembered,
 };
 #[cfg(feature = "gateway")]
-use systole_core::core::{Attachment, CoreId, ModelFailure, Short, Usage};
+use systole_core::core::{CoreId, ModelFailure, Short, Usage};
 use systole_core::journal::{NoteRecord, Number};
 use systole_core::protocol::Request;
 #[cfg(feature = "gateway")]
@@ -81,6 +82,23 @@ impl Thread {
     #[cfg(feature = "gateway")]
     pub(crate) fn attach(&self, attachment: Attachment) -> Result<(), Attachment> {
         let Some(shard_context) = ShardContext::here(self.key.shard_context) else { return Err(attachment) };
+        shard_context.tell(self.key.origin, Input::Attached { invocation: self.key.invocation, attachment });
+        Ok(())
+    }
+
+    /// Prepares the end of the handler, which must follow at once, by the word of a party that waits to learn whether it
+    /// counts: the note is written in the step in which the handler's outcome is the answer of its thread, and `told` gets the
+    /// end of that.
+    pub(crate) fn conclude(
+        &self,
+        name: &str,
+        value: &RawValue,
+        told: impl FnOnce(AttachmentEnd) + Send + Sync + 'static,
+    ) -> Result<(), Fault> {
+        let NoteRecord { index, name, value, .. } = self.new_page(name)?.write(&value)?;
+        let shard_context = ShardContext::here(self.key.shard_context).ok_or_else(gone)?;
+        let note = Some(AttachedNote { index, name, value });
+        let attachment = Attachment { ops: Vec::new(), note, ticket: shard_context.links.pending_acks.watch(told) };
         shard_context.tell(self.key.origin, Input::Attached { invocation: self.key.invocation, attachment });
         Ok(())
     }

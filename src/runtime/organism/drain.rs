@@ -79,7 +79,7 @@ pub(crate) async fn drain(
     let counts = timeout(GRACE, shared.counts()).await.unwrap_or_default();
     tell_all(shared, || Command::Quit);
     let ended = timeout(GRACE, ended.recv()).await.is_ok();
-    shared.pending_acks.fail_all();
+    shared.links.pending_acks.fail_all();
     Drained { idle, ended, counts }
 }
 

@@ -40,7 +40,6 @@ use crate::runtime::shard::command::{Command, links};
 use crate::runtime::shard::cores::Cores;
 use crate::runtime::shard::egress::{ClientPort, Given};
 use crate::runtime::shard::events::{EventRing, Events};
-use crate::runtime::shard::pending_acks::PendingAcks;
 use crate::runtime::shard::restart::Rest;
 use crate::runtime::shard::shared::Shared;
 use crate::runtime::shard::watchdog::Watchdog;
@@ -203,7 +202,6 @@ impl Organism {
             receivers: egresses.into_iter().map(tokio::sync::Mutex::new).collect(),
             closed: AtomicBool::new(false),
             log_full: journal.as_ref().map(|opened| opened.full.clone()).unwrap_or_default(),
-            pending_acks: PendingAcks::default(),
             #[cfg(feature = "gateway")]
             endings: Arc::default(),
             drafts: DraftTable::new(&limits, epoch),
@@ -228,7 +226,7 @@ impl Organism {
         if let (Some(journal_handle), Some(recovered)) = (&journal_handle, &recovered) {
             let recoverables: Vec<_> = parts.iter().flat_map(Part::recoverables).chain(recoverables).collect();
             for recoverable in recoverables.iter().cloned() {
-                let (handle, pending_acks) = (journal_handle.handle(), shared.pending_acks.clone());
+                let (handle, pending_acks) = (journal_handle.handle(), shared.links.pending_acks.clone());
                 let appender = JournalAppender::new(handle, pending_acks, shared.clock.clone());
                 recoverable.move_in(recovered, appender)?;
             }

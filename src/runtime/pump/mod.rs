@@ -415,7 +415,7 @@ impl Shard {
                 context.links.send(to, Command::Core(Input::Core(message)));
             }
             Output::Append { number, step } => self.append(core, number, step),
-            Output::Taken { ticket, kept } => self.shared.pending_acks.resolve(ticket, kept),
+            Output::Taken { ticket, end } => self.shared.links.pending_acks.resolve(ticket, end),
             Output::Noted { invocation, index } => match context.away(core, invocation) {
                 Some(away) => {
                     context.links.send(away, Command::Noted { origin: core, invocation, index });
@@ -446,7 +446,7 @@ impl Shard {
         if matches!(input, Input::Unwritable) {
             self.shared.closed.store(true, Ordering::Release);
             self.journal_handle.iter().for_each(|journal_handle| journal_handle.seal());
-            self.shared.pending_acks.fail_all();
+            self.shared.links.pending_acks.fail_all();
         }
     }
 

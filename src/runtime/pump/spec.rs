@@ -77,7 +77,7 @@ impl ShardSpec {
             if pumped.is_err() {
                 shared.closed.store(true, Ordering::Release);
                 journal_handle.iter().for_each(|journal_handle| journal_handle.tear());
-                shared.pending_acks.fail_all();
+                shared.links.pending_acks.fail_all();
                 shared.links.busy().fail();
                 shared.links.break_down(Breakdown::Thread { name, why: "a shard has panicked: see above".to_owned() });
             }

@@ -19,6 +19,7 @@ use super::claim::Claim;
 use super::cores::Cores;
 use super::egress::EgressSender;
 use super::handlers::HandlerKey;
+use super::pending_acks::PendingAcks;
 use super::restart::Rests;
 #[cfg(feature = "gateway")]
 use crate::drafts::DraftSubject;
@@ -79,13 +80,15 @@ pub(crate) struct Links {
     pub(crate) rests: Rests,
     /// True once the organism ends without a journal.
     ends_unkept: Arc<watch::Sender<bool>>,
+    /// Waiters for steps of the cores.
+    pub(crate) pending_acks: PendingAcks,
 }
 
 /// Makes the links of `shards` shards, and the receiving end of each.
 pub(crate) fn links(shards: u16) -> (Links, Vec<UnboundedReceiver<(CoreId, Command)>>) {
     let (senders, receivers): (Vec<_>, _) = (0..shards).map(|_| unbounded_channel()).unzip();
-    let (busy, outside, rests, ends_unkept) = Default::default();
-    (Links { shards: senders.into(), busy, outside, rests, ends_unkept }, receivers)
+    let (busy, outside, rests, ends_unkept, pending_acks) = Default::default();
+    (Links { shards: senders.into(), busy, outside, rests, ends_unkept, pending_acks }, receivers)
 }
 
 impl Links {

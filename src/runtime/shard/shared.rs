@@ -17,7 +17,6 @@ use super::cores::Cores;
 use super::egress::{EgressReceiver, Given};
 #[cfg(feature = "gateway")]
 use super::endings::Endings;
-use super::pending_acks::PendingAcks;
 use crate::drafts::DraftTable;
 use crate::journal::LogFull;
 use systole_store::clock::Clock;
@@ -41,8 +40,6 @@ pub(crate) struct Shared {
     pub(crate) closed: AtomicBool,
     /// States whether the journal's log is full, because another program reads the journal.
     pub(crate) log_full: LogFull,
-    /// Waiters for messages to be taken.
-    pub(crate) pending_acks: PendingAcks,
     /// Conversations whose end is waited for.
     #[cfg(feature = "gateway")]
     pub(crate) endings: Arc<Endings>,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 #[cfg(feature = "gateway")]
-use systole_core::core::Attachment;
+use systole_core::core::{Attachment, AttachmentEnd};
 use systole_core::journal::{JournalError, Op, Recovered, Step};
 use systole_core::vocab::Time;
 
@@ -68,21 +68,21 @@ impl JournalAppender {
         self.journal_handle.upgrade().ok_or(Ending)?.append_beside(step, written)
     }
 
-    /// Wraps operations for an input of a core: `told` is called when the step that contains them is durable, with
-    /// `false` if the organism ends first.
+    /// Wraps operations for an input of a core: `told` is called with their end, when the step that contains them is durable,
+    /// or once there will be none.
     #[cfg(feature = "gateway")]
-    pub(crate) fn attach(&self, ops: Vec<Op>, told: impl FnOnce(bool) + Send + Sync + 'static) -> Attachment {
-        Attachment { ops, ticket: self.pending_acks.watch(told) }
+    pub(crate) fn attach(&self, ops: Vec<Op>, told: impl FnOnce(AttachmentEnd) + Send + Sync + 'static) -> Attachment {
+        Attachment { ops, note: None, ticket: self.pending_acks.watch(told) }
     }
 
     /// Writes the operations of an attachment that no core got, because the pump no longer waits for them. Where the
     /// organism ends they are dropped, and their ticket ends so: the next start runs the handler again.
     #[cfg(feature = "gateway")]
     pub(crate) fn append_attached(&self, attachment: Attachment) {
-        let Attachment { ops, ticket } = attachment;
+        let Attachment { ops, ticket, .. } = attachment;
         let mut resolved = self.pending_acks.resolve_on_drop(ticket);
         // Reported by the drop of `resolved`.
-        let _ = self.append(ops, Box::new(move || resolved.taken()));
+        let _ = self.append(ops, Box::new(move || resolved.written()));
     }
 
     /// Returns the time of the organism.
@@ -100,7 +100,7 @@ impl JournalAppender {
     /// not happened.
     #[cfg(feature = "gateway")]
     pub(crate) fn drop_attached(&self, attachment: Attachment) {
-        self.pending_acks.resolve(attachment.ticket, false);
+        self.pending_acks.resolve(attachment.ticket, AttachmentEnd::Dropped);
     }
 
     /// Returns whether the message of the handler that this thread drops runs again: the organism ends, or the

@@ -3,9 +3,11 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Deref;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
@@ -251,5 +253,103 @@ fn a_question_is_announced_once_over_restarts() {
     assert_eq!(code, 4, "{err}");
     until("the second announcement", || told().contains("innocent?").then_some(()));
     assert_eq!(told().matches("guilty?").count(), 1, "{}", told());
+    runs.kill();
+}
+
+/// A webhook that keeps the requests it gets, and answers none unless it is `open`.
+struct Webhook {
+    address: SocketAddr,
+    got: Arc<Mutex<Vec<String>>>,
+    is_open: Arc<AtomicBool>,
+}
+
+impl Webhook {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let webhook = Self { address: listener.local_addr().unwrap(), got: Arc::default(), is_open: Arc::default() };
+        let (got, is_open) = (webhook.got.clone(), webhook.is_open.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut request = Vec::new();
+                let mut buffer = [0; 4096];
+                // The head, and the body behind it, which is an envelope.
+                while !request.ends_with(b"</message>") {
+                    match stream.read(&mut buffer).unwrap_or(0) {
+                        0 => break,
+                        read => request.extend(&buffer[..read]),
+                    }
+                }
+                got.lock().unwrap().push(String::from_utf8(request).unwrap());
+                if is_open.load(Ordering::SeqCst) {
+                    stream.write_all(b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n").unwrap();
+                }
+            }
+        });
+        webhook
+    }
+
+    fn got(&self) -> Vec<String> {
+        self.got.lock().unwrap().clone()
+    }
+}
+
+/// A shop that announces to a webhook.
+fn shop_of(webhook: &Webhook, name: &str) -> Shop {
+    let address = webhook.address;
+    let shop = Shop::announcing(
+        name,
+        "ada",
+        &format!(", announce: {{ url: \"http://{address}/in\", secret: pushed.secret, allow_private: true }}"),
+    );
+    fs::write(shop.folder.join("pushed.secret"), "0123456789abcdef0123456789abcdef").unwrap();
+    shop
+}
+
+#[test]
+fn a_question_is_announced_to_a_webhook_once_and_signed() {
+    let webhook = Webhook::start();
+    webhook.is_open.store(true, Ordering::SeqCst);
+    let shop = shop_of(&webhook, "webhook");
+    let runs = shop.start();
+    let question = shop.question();
+    until("the announcement", || (!webhook.got().is_empty()).then_some(()));
+    let head = format!("idempotency-key: {question}\r\n");
+    has(
+        &webhook.got()[0].to_lowercase(),
+        &["post /in http/1.1", &head, "systole-signature: t=", "<to>boss</to>", "guilty?"],
+    );
+    let thread = shop.questions()[0]["thread"].as_str().unwrap().to_owned();
+    until("its note", || shop.done(&["thread", "show", &thread]).contains("announced").then_some(()));
+    runs.kill();
+    let runs = shop.start();
+    shop.done(&["inbox", "answer", &question, VERDICT, "--as", "ada"]);
+    assert_eq!(webhook.got().len(), 1, "{:?}", webhook.got());
+    runs.kill();
+}
+
+#[test]
+fn the_attempts_of_an_announcement_are_bounded_over_restarts() {
+    let webhook = Webhook::start();
+    let shop = shop_of(&webhook, "attempts");
+    // A restart doesn't wait for the time of the next attempt, but it counts those before.
+    let mut starts = 0;
+    let runs = loop {
+        let (runs, before) = (shop.start(), webhook.got().len());
+        let thread = shop.questions()[0]["thread"].as_str().unwrap().to_owned();
+        let is_over = until("an attempt, or the end of them", || {
+            let is_over = shop.done(&["thread", "show", &thread]).contains("announced");
+            (is_over || webhook.got().len() > before).then_some(is_over)
+        });
+        if is_over {
+            break runs;
+        }
+        runs.kill();
+        starts += 1;
+        assert!(starts < 6, "{} attempts", webhook.got().len());
+    };
+    assert!(starts > 2 && webhook.got().len() <= 5, "{starts} starts, {} attempts", webhook.got().len());
+    // The question waits all the same.
+    shop.done(&["inbox", "answer", &shop.question(), VERDICT, "--as", "ada"]);
     runs.kill();
 }

@@ -58,6 +58,8 @@ pub(super) struct Response {
     pub thread: ThreadKey,
     /// The call that the thread owed an answer to.
     pub answers: MessageId,
+    /// The message that was handled.
+    pub handled: MessageId,
     pub source: Source,
     pub holdings: Holdings,
     pub outcome: HandlerOutcome,
@@ -66,9 +68,9 @@ pub(super) struct Response {
 /// The source of emissions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
-    /// The message that was handled.
+    /// The id from which those of its emissions are derived.
     pub message: MessageId,
-    /// The number of that message in the journal.
+    /// The number of the message that was handled in the journal.
     pub number: Number,
     /// The index of the first emission: awaited calls went before.
     pub index: u64,

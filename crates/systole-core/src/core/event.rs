@@ -173,8 +173,12 @@ pub enum EventKind {
         by: Name,
         /// The changes.
         repairs: Vec<Repair>,
+        /// The message: that of the client, or the one that the listener's handler works on.
+        message: MessageId,
         /// The bytes before the repair, shortened as in [`Refused`](Self::Refused).
         text: Arc<str>,
+        /// The number of the bytes before the repair.
+        bytes: usize,
     },
     /// An envelope that a listener wrote names another sender, or a thread that isn't its own;
     /// the claims are ignored.

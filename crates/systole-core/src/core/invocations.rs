@@ -67,6 +67,8 @@ pub(super) struct Invocation {
     ready: VecDeque<(CallId, GroupResult, AwaitedAnswers)>,
     /// The journal's knowledge of its message, if there is a journal.
     pub record: Option<Box<InvocationRecord>>,
+    /// Changes that are written in the step that consumes the message.
+    pub attachment: Option<Box<Attachment>>,
 }
 
 /// The holdings of a handler that has ended, until the step that ends its message: then its slot is free, and with a
@@ -77,6 +79,8 @@ pub(super) struct Holdings {
     pub slot: Option<ListenerId>,
     /// The journal's knowledge of the message, if there is a journal.
     pub record: Option<Box<InvocationRecord>>,
+    /// Changes that are written in the step that consumes the message.
+    pub attachment: Option<Box<Attachment>>,
     /// The handler, if it wrote a draft that is not over.
     pub draft: Option<InvocationId>,
 }
@@ -98,8 +102,6 @@ pub(super) struct InvocationRecord {
     pub number: Number,
     /// The fan-out that the message answers, and how many of its answers were consumed with it.
     pub answered: Option<(FanId, u32)>,
-    /// Operations that are written in the step that consumes the message.
-    pub attachment: Option<Attachment>,
     /// Runs that ended with their process, with the present one if a crash may be its fault.
     pub attempts: u8,
     /// Those before the present one.
@@ -293,6 +295,7 @@ impl Invocations {
             calls: Vec::new(),
             ready: VecDeque::new(),
             record: None,
+            attachment: None,
         };
         self.working += usize::from(self.is_work(&invocation));
         let id = self.all.insert(invocation);
@@ -349,9 +352,9 @@ impl Invocations {
         let mut ended = self.all.remove(id)?;
         self.working -= usize::from(self.is_work(&ended));
         self.resumes -= ended.ready.len();
-        let record = ended.record.take();
+        let (record, attachment) = (ended.record.take(), ended.attachment.take());
         let draft = ended.drafts.then_some(id);
-        Some((ended, Holdings { slot, record, draft }))
+        Some((ended, Holdings { slot, record, attachment, draft }))
     }
 
     /// Aborts a handler whose thread is over. It keeps its slot until it does.

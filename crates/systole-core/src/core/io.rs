@@ -424,8 +424,8 @@ pub enum Output {
     Taken {
         /// Ticket of the attachment.
         ticket: u64,
-        /// `false`: the organism ends, and drops the attachment.
-        kept: bool,
+        /// What became of it.
+        end: AttachmentEnd,
     },
     /// A note of a handler is durable.
     Noted {
@@ -518,8 +518,33 @@ impl From<Raw> for Arrival {
 pub struct Attachment {
     /// The changes.
     pub ops: Vec<Op>,
+    /// A note on the message of a handler that ends: it is written only if the handler's outcome is the answer of its thread.
+    pub note: Option<AttachedNote>,
     /// Number under which [`Output::Taken`] reports the step.
     pub ticket: u64,
+}
+
+/// A note that is written with the answer of a handler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachedNote {
+    /// Place among the notes of the handler.
+    pub index: u32,
+    /// Name.
+    pub name: Arc<str>,
+    /// Value, JSON.
+    pub value: Arc<str>,
+}
+
+/// The end of an [`Attachment`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttachmentEnd {
+    /// Its input took effect, in a step that is durable.
+    Effective,
+    /// Its changes are durable, but its input had no effect: the thread of the handler was over, by a deadline or a
+    /// cancellation, or had no room for the answer.
+    Late,
+    /// Neither: the organism ends or the conversation moves, and the handler's message runs again; or the input was refused.
+    Dropped,
 }
 
 /// The number of a group of awaited calls, counted by the handler.

@@ -12,7 +12,7 @@ use foldhash::HashMap;
 use super::blueprint::Principal;
 use super::directory::Directory;
 use super::event::{Event, EventKind};
-use super::io::{Attachment, CoreId, CoreMessage, Output};
+use super::io::{Attachment, AttachmentEnd, CoreId, CoreMessage, Output};
 use super::latency::Latency;
 use crate::journal::{Number, Op, Step};
 use crate::vocab::{ThreadId, ThreadPath, Time, Traceparent};
@@ -122,13 +122,18 @@ impl Outputs {
         }
     }
 
-    /// Writes the operations of an attachment, if its input took effect, and reports which of both it was.
-    pub(super) fn take(&mut self, Attachment { ops, ticket }: Attachment, kept: bool) {
-        let kept = kept && !self.is_sealed();
-        if kept {
+    /// Writes the operations of an attachment, unless it is dropped, and reports its end.
+    pub(super) fn take(&mut self, Attachment { ops, ticket, .. }: Attachment, end: AttachmentEnd) {
+        if end != AttachmentEnd::Dropped {
             ops.into_iter().for_each(|op| self.write(|| op));
         }
-        self.emit(Output::Taken { ticket, kept });
+        self.taken(ticket, end);
+    }
+
+    /// Reports the end of an attachment; once nothing is written any more, it is dropped.
+    pub(super) fn taken(&mut self, ticket: u64, end: AttachmentEnd) {
+        let end = if self.is_sealed() { AttachmentEnd::Dropped } else { end };
+        self.emit(Output::Taken { ticket, end });
     }
 
     /// Ends a step: its operations go out to be written, and its outputs wait for that.

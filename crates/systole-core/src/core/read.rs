@@ -22,8 +22,8 @@ pub struct ReadMessage {
     pub claims: Claims,
     /// The payload.
     pub payload: Canonical,
-    /// The bytes before their repair, shortened for operators, if they had to be repaired.
-    pub repaired: Option<Arc<str>>,
+    /// The bytes before their repair, shortened for operators, and their number, if they had to be repaired.
+    pub repaired: Option<(Arc<str>, usize)>,
     /// The proof that the payload keeps its schema, where `precheck` has judged it: the core does
     /// not judge it again.
     pub proof: Option<Validated<Element>>,
@@ -44,7 +44,7 @@ pub(super) fn read_message(
     let document = parse(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
     let complete = |payload| schema::infer_namespace(payload, client.calls.iter(), catalog);
     let read = |claims, payload: Canonical| {
-        let repaired = (!payload.repairs().is_empty()).then(|| shown(raw.bytes()));
+        let repaired = (!payload.repairs().is_empty()).then(|| (shown(raw.bytes()), raw.bytes().len()));
         ReadMessage { claims, payload, repaired, proof: None }
     };
     if is_message(&document) {

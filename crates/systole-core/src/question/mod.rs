@@ -14,6 +14,8 @@
 //!
 //! Invariants:
 //! - A question ends once. The first end counts; a later one is refused with the first, which names who answered.
+//! - An answer holds once it is the answer of the thread, in whose step it is written. A thread that is over before withdraws
+//!   the question, so no party may learn of an answer before ([`Output::Taken`](crate::core::Output::Taken)).
 //! - Only a party that the question is addressed to claims, answers or declines it.
 //! - As long as a party has claimed it, no other one answers or declines it. A claim has no time limit: another party that
 //!   may answer takes it over, or an operator releases it, so no absent person blocks a question.
@@ -134,7 +136,9 @@ impl QuestionState {
 pub enum QuestionAct {
     /// A party looks at it.
     Show,
-    /// It was announced where people look; an operator says so, whatever its state.
+    /// An attempt begins to announce it where people look; an operator says so, whatever its state.
+    TryToAnnounce(Attempts),
+    /// It was announced, or the attempts are used up; an operator says so, whatever its state.
     Announce,
     /// A party takes it on; `over`: also from another one.
     Claim {
@@ -168,6 +172,18 @@ pub struct QuestionNote {
     pub done: Done,
 }
 
+impl QuestionNote {
+    /// The state of the question that the change ended; none if it ended none.
+    pub fn end(&self) -> Option<QuestionState> {
+        let (by, at) = (self.by.clone(), Time::from_nanos(self.at));
+        match self.done {
+            Done::Answered { .. } => Some(QuestionState::Answered { by, at }),
+            Done::Declined { .. } => Some(QuestionState::Declined { by, at }),
+            Done::Tried(_) | Done::Announced | Done::Claimed | Done::Released => None,
+        }
+    }
+}
+
 fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
     let text = String::deserialize(deserializer)?;
     // An operator at the terminal has the name of the system, which is reserved.
@@ -178,7 +194,9 @@ fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "did", rename_all = "kebab-case")]
 pub enum Done {
-    /// It announced the question.
+    /// It began to announce the question.
+    Tried(Attempts),
+    /// It announced the question, or gave that up.
     Announced,
     /// It claimed the question.
     Claimed,
@@ -194,6 +212,15 @@ pub enum Done {
         /// The reason.
         reason: Arc<str>,
     },
+}
+
+/// Attempts to announce a question, over restarts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempts {
+    /// The number of those that were begun.
+    pub attempts: u32,
+    /// Milliseconds that those before took, with the waits between them.
+    pub spent: u64,
 }
 
 /// The reason why an act on a question had no effect.
@@ -238,13 +265,20 @@ pub struct Question {
     addressees: Arc<Addressees>,
     state: QuestionState,
     changes: usize,
+    attempts: Attempts,
     is_announced: bool,
 }
 
 impl Question {
     /// Makes a question that waits.
     pub const fn new(addressees: Arc<Addressees>) -> Self {
-        Self { addressees, state: QuestionState::Waiting, changes: 0, is_announced: false }
+        Self {
+            addressees,
+            state: QuestionState::Waiting,
+            changes: 0,
+            attempts: Attempts { attempts: 0, spent: 0 },
+            is_announced: false,
+        }
     }
 
     /// Makes a question of the changes before a restart, in their order.
@@ -252,17 +286,21 @@ impl Question {
         let mut question = Self::new(addressees);
         for record in records {
             let (by, at) = (record.by.clone(), Time::from_nanos(record.at));
-            question.changes += 1;
             question.state = match &record.done {
+                Done::Tried(attempts) => {
+                    question.attempts = *attempts;
+                    continue;
+                }
                 Done::Announced => {
                     question.is_announced = true;
                     continue;
                 }
                 Done::Claimed => QuestionState::Claimed { by, at },
                 Done::Released => QuestionState::Shown,
-                Done::Answered { .. } => QuestionState::Answered { by, at },
-                Done::Declined { .. } => QuestionState::Declined { by, at },
+                // Written with the end of its message alone: a question that is open has none.
+                Done::Answered { .. } | Done::Declined { .. } => continue,
             };
+            question.changes += 1;
         }
         // The organism may have given a person the right away meanwhile.
         if let QuestionState::Claimed { by, .. } = &question.state
@@ -284,7 +322,12 @@ impl Question {
         &self.state
     }
 
-    /// Returns whether it was announced.
+    /// The attempts to announce it.
+    pub const fn attempts(&self) -> Attempts {
+        self.attempts
+    }
+
+    /// Returns whether it was announced, or that was given up.
     pub const fn is_announced(&self) -> bool {
         self.is_announced
     }
@@ -299,16 +342,21 @@ impl Question {
     /// # Errors
     /// [`QuestionRefusal`].
     pub fn check(&self, act: &QuestionAct, by: &Answerer) -> Result<(), QuestionRefusal> {
-        let releases =
-            matches!(act, QuestionAct::Release | QuestionAct::Show | QuestionAct::Announce) && by.is_operator;
+        let is_of_operators = match act {
+            QuestionAct::Release | QuestionAct::Show | QuestionAct::Announce | QuestionAct::TryToAnnounce(_) => true,
+            QuestionAct::Claim { .. } | QuestionAct::Answer { .. } | QuestionAct::Decline { .. } => false,
+        };
+        let releases = is_of_operators && by.is_operator;
         if !releases && !self.addressees.include(by) {
             return Err(QuestionRefusal::NotAddressed);
         }
         match (&self.state, act) {
             (_, QuestionAct::Show) => Ok(()),
-            (_, QuestionAct::Announce) if !by.is_operator => Err(QuestionRefusal::NotAddressed),
+            (_, QuestionAct::Announce | QuestionAct::TryToAnnounce(_)) if !by.is_operator => {
+                Err(QuestionRefusal::NotAddressed)
+            }
             (over, _) if over.is_over() => Err(QuestionRefusal::Over(over.clone())),
-            (_, QuestionAct::Announce) => Ok(()),
+            (_, QuestionAct::Announce | QuestionAct::TryToAnnounce(_)) => Ok(()),
             (QuestionState::Claimed { by: one, at }, act) if *one != by.name => match act {
                 QuestionAct::Claim { over: true } => self.bounded(),
                 QuestionAct::Release if by.is_operator => self.bounded(),
@@ -344,6 +392,11 @@ impl Question {
                 }
                 return Ok(None);
             }
+            QuestionAct::TryToAnnounce(attempts) => {
+                self.attempts = attempts;
+                let (by, at) = (by.name.clone(), now.as_nanos());
+                return Ok(Some(QuestionNote { by, at, done: Done::Tried(attempts) }));
+            }
             QuestionAct::Announce => {
                 let is_new = !std::mem::replace(&mut self.is_announced, true);
                 let (by, at) = (by.name.clone(), now.as_nanos());
@@ -371,10 +424,8 @@ impl Question {
         Ok(Some(QuestionNote { by: by.name.clone(), at: now.as_nanos(), done }))
     }
 
-    /// Withdraws it, unless it has ended.
+    /// Withdraws it: its thread is over. An answer that the thread didn't take doesn't count.
     pub fn withdraw(&mut self) {
-        if !self.state.is_over() {
-            self.state = QuestionState::Withdrawn;
-        }
+        self.state = QuestionState::Withdrawn;
     }
 }

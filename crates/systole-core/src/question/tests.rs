@@ -29,6 +29,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let act = prop_oneof![
         2 => Just(QuestionAct::Show),
         1 => Just(QuestionAct::Announce),
+        1 => (1..9_u32).prop_map(|attempts| QuestionAct::TryToAnnounce(Attempts { attempts, spent: 7 })),
         4 => any::<bool>().prop_map(|over| QuestionAct::Claim { over }),
         3 => Just(QuestionAct::Release),
         1 => Just(QuestionAct::Answer { text: "<a/>".into() }),
@@ -55,7 +56,7 @@ impl Model {
         let held_by_other = self.holder.is_some_and(|holder| holder != by);
         match act {
             QuestionAct::Show => may_answer || by == 3,
-            QuestionAct::Announce => by == 3 && !self.over,
+            QuestionAct::Announce | QuestionAct::TryToAnnounce(_) => by == 3 && !self.over,
             _ if self.over => false,
             QuestionAct::Release => (self.holder == Some(by) && may_answer) || (by == 3 && self.holder.is_some()),
             QuestionAct::Claim { over } => may_answer && (*over || !held_by_other),
@@ -81,6 +82,7 @@ proptest! {
                     match act {
                         QuestionAct::Show => prop_assert!(record.is_none()),
                         QuestionAct::Announce => prop_assert!(question.is_announced()),
+                        QuestionAct::TryToAnnounce(attempts) => prop_assert_eq!(question.attempts(), attempts),
                         QuestionAct::Claim { .. } => model.holder = Some(by),
                         QuestionAct::Release => model.holder = None,
                         QuestionAct::Answer { .. } | QuestionAct::Decline { .. } => model.over = true,
@@ -90,17 +92,18 @@ proptest! {
                 }
                 Step::Withdraw => {
                     question.withdraw();
-                    if !model.over {
-                        prop_assert_eq!(question.state(), &QuestionState::Withdrawn);
-                        return Ok(());
-                    }
+                    prop_assert_eq!(question.state(), &QuestionState::Withdrawn);
+                    return Ok(());
                 }
+                // Its message is over, too.
+                Step::Restart if model.over => return Ok(()),
                 Step::Restart => {
                     let records: Vec<QuestionNote> =
                         kept.iter().map(|kept| serde_json::from_str(kept).unwrap()).collect();
                     let (before, is_announced) = (question.state().clone(), question.is_announced());
+                    let attempts = question.attempts();
                     question = Question::recover(addressees.clone(), &records);
-                    prop_assert_eq!(question.is_announced(), is_announced);
+                    prop_assert_eq!((question.is_announced(), question.attempts()), (is_announced, attempts));
                     // That it was shown is of one run.
                     let open = [QuestionState::Waiting, QuestionState::Shown];
                     prop_assert!(

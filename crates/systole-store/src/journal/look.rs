@@ -403,6 +403,29 @@ pub(super) fn usage(reader: &JournalReader, of: ThreadId) -> Result<Usage, FileP
     used(reader, of_conversation, [of.as_uuid().as_bytes()])
 }
 
+/// Finds messages by their numbers, with the times at which they came, and what was used in their conversations.
+pub(super) fn waits(reader: &JournalReader, messages: &[Number]) -> Result<Vec<(Number, Time, Usage)>, FileProblem> {
+    let came = "SELECT message.at, thread.root FROM message JOIN thread ON message.thread = thread.number \
+                WHERE message.number = ?1";
+    let mut came = reader.db.prepare_cached(came)?;
+    let (mut found, mut known) = (Vec::with_capacity(messages.len()), HashMap::new());
+    for number in messages {
+        let row = came.query_row([number.cast_signed()], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+        let Some((at, root)) = row.optional()? else { continue };
+        let usage = match known.get(&root) {
+            Some(usage) => *usage,
+            None => {
+                let usage =
+                    used(reader, "JOIN thread ON message.thread = thread.number WHERE thread.root = ?1", [root])?;
+                known.insert(root, usage);
+                usage
+            }
+        };
+        found.push((*number, time(at), usage));
+    }
+    Ok(found)
+}
+
 /// Sums what answers of models used: notes on requests have a `usage`. Other notes may be no JSON.
 fn used(reader: &JournalReader, of: &str, params: impl Params) -> Result<Usage, FileProblem> {
     let sql = format!(

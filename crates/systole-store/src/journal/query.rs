@@ -458,6 +458,10 @@ impl Query for JournalQuery {
         Box::pin(self.look(move |reader| look::message(reader, id)))
     }
 
+    fn waits(&self, messages: Vec<Number>) -> Answering<'_, Vec<(Number, Time, Usage)>> {
+        Box::pin(self.look(move |reader| look::waits(reader, &messages)))
+    }
+
     fn usage(&self, of: ThreadId) -> Answering<'_, Usage> {
         Box::pin(self.look(move |reader| look::usage(reader, of)))
     }

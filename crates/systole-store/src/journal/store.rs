@@ -214,6 +214,10 @@ pub trait Query: fmt::Debug + Send + Sync {
     /// Finds a message in a mailbox of a thread, with all that its handler did.
     fn message(&self, id: MessageId) -> Answering<'_, Vec<KeptMessage>>;
 
+    /// Finds messages in mailboxes of threads by their numbers, as far as they are kept: when each came, and the tokens and the
+    /// cost of the answers of models in its conversation.
+    fn waits(&self, messages: Vec<Number>) -> Answering<'_, Vec<(Number, Time, Usage)>>;
+
     /// Sums the tokens and the cost of the answers of models in a conversation.
     fn usage(&self, of: ThreadId) -> Answering<'_, Usage>;
 

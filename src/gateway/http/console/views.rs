@@ -428,7 +428,7 @@ impl Look<'_> {
         });
         let repaired: Vec<_> = of_it
             .filter_map(|event| match &event.kind {
-                EventKind::Repaired { by, repairs, text } => {
+                EventKind::Repaired { by, repairs, text, .. } => {
                     Some((event.at, by.clone(), repairs.clone(), text.clone()))
                 }
                 _ => None,

@@ -47,7 +47,7 @@ use crate::core::event::{EventKind, Misroute};
 use crate::core::exit::ExitPlace;
 use crate::core::faults;
 use crate::core::gauge::Permit;
-use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output};
+use crate::core::io::{Arrival, AttachmentEnd, CoreId, CoreMessage, Injected, Output};
 use crate::core::judge::{Asker, ParsedPayload, Refusal, Verdict, is_for_threads};
 use crate::core::key::ThreadKey;
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
@@ -70,7 +70,7 @@ struct Entered {
     traceparent: Option<Traceparent>,
     payload: Result<Canonical, Fault>,
     /// The bytes before their repair, for operators.
-    repaired: Option<Arc<str>>,
+    repaired: Option<(Arc<str>, usize)>,
     /// The place on the entrance queue, until the thread that it opens has it.
     permit: Option<Permit>,
     /// The place of its answer in the client's exit, until its conversation or its answer has it.
@@ -101,7 +101,7 @@ impl Core {
         let entry = self.step.books.injected();
         if self.setup.blueprint.client(message.client).is_none() {
             if let Some(attachment) = message.attachment {
-                self.step.out.take(attachment, false);
+                self.step.out.take(attachment, AttachmentEnd::Dropped);
             }
             let place = (self.setup.first_partition(), None);
             return self.dead_letter_outside((Name::system(), None), place, None, faults::unknown_client(), entry);
@@ -150,7 +150,7 @@ impl Core {
         self.let_in(entered, verdict, entry);
         self.conclude_entry(client, root, last);
         if let Some(attachment) = attachment {
-            self.step.out.take(attachment, true);
+            self.step.out.take(attachment, AttachmentEnd::Effective);
         }
     }
 
@@ -191,9 +191,10 @@ impl Core {
             claimed: claimed().map(str::to_owned),
         });
         if !payload.repairs().is_empty() {
-            let (repairs, text) = (|| payload.repairs().to_vec(), || entered.repaired.clone().unwrap_or_default());
+            let (repairs, message) = (|| payload.repairs().to_vec(), entered.ids.0);
+            let (text, bytes) = entered.repaired.clone().unwrap_or_default();
             self.step.out.root_event((entered.root, entered.traceparent), self.step.clock.now, || {
-                EventKind::Repaired { by: client.clone(), repairs: repairs(), text: text() }
+                EventKind::Repaired { by: client.clone(), repairs: repairs(), message, text, bytes }
             });
         }
     }

@@ -30,8 +30,8 @@ use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::invocations::{EarlierGroup, GroupState};
 use crate::core::io::{
-    Answer, Body, CallId, DraftEnd, Egress, Emission, HandlerOutcome, Injected, OperationError, Output, Place,
-    Precedence, Remembered, Settled,
+    Answer, AttachmentEnd, Body, CallId, DraftEnd, Egress, Emission, HandlerOutcome, Injected, OperationError, Output,
+    Place, Precedence, Remembered, Settled,
 };
 use crate::core::judge::{ParsedPayload, Verdict};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
@@ -727,7 +727,7 @@ impl Core {
                 let recipient = Recipient { client, root, label, traceparent: None, place };
                 self.last_fault(recipient, about, &faults::fenced());
             }
-            Output::Taken { ticket, .. } => self.step.out.emit(Output::Taken { ticket, kept: false }),
+            Output::Taken { ticket, .. } => self.step.out.taken(ticket, AttachmentEnd::Dropped),
             Output::Operated { ticket, .. } => {
                 self.step.out.emit(Output::Operated { ticket, result: Err(OperationError::Fenced) });
             }
@@ -768,7 +768,7 @@ impl Core {
             Item::Injected(Injected { client, root, attachment, message, place, .. }, entry) => {
                 let label = message.label();
                 if let Some(attachment) = attachment {
-                    self.step.out.take(attachment, false);
+                    self.step.out.take(attachment, AttachmentEnd::Dropped);
                 }
                 self.step.books.faulted(entry);
                 let about = self.entrance.stray_ids().0;

@@ -141,7 +141,9 @@ impl Core {
                 }
             }
             Input::Repaired { invocation, repairs, text } => {
-                self.report(invocation, |by| EventKind::Repaired { by, repairs, text: shown(text.bytes()) })
+                let Some(message) = self.invocations.all.get(invocation).map(|one| one.message) else { return };
+                let (text, bytes) = (shown(text.bytes()), text.bytes().len());
+                self.report(invocation, |by| EventKind::Repaired { by, repairs, message, text, bytes });
             }
             Input::Progressed { invocation, text } => {
                 self.report(invocation, |by| EventKind::Progress { by, text: shown(text.as_bytes()) })
@@ -321,12 +323,6 @@ impl Core {
         let all = self.root_key(root).into_iter().flat_map(|root| self.tree.with_below(root));
         let wanted = all.map(|key| &self.tree[key]).filter(|thread| threads.contains(&thread.id));
         wanted.map(|thread| (thread.id, self.state_of(thread))).collect()
-    }
-
-    /// The conversations of those of these threads that are open here, in no order.
-    pub fn roots_of(&self, threads: &HashSet<ThreadId>) -> Vec<(ThreadId, ThreadId)> {
-        let wanted = self.tree.threads.values().filter(|thread| threads.contains(&thread.id));
-        wanted.map(|thread| (thread.id, self.tree.threads.get(thread.root).map_or(thread.id, |root| root.id))).collect()
     }
 
     /// Finds a root. Those of the organism itself are in no index.

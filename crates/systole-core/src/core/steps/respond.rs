@@ -16,7 +16,7 @@ use crate::core::contract::Access;
 use crate::core::entrance::{Phase, Response, Source};
 use crate::core::event::{EventKind, Misroute, excerpt, shown};
 use crate::core::faults;
-use crate::core::io::{DraftEnd, Emission, EmissionKind, HandlerOutcome};
+use crate::core::io::{AttachmentEnd, DraftEnd, Emission, EmissionKind, HandlerOutcome};
 use crate::core::judge::{Asker, Judge, Refusal, Verdict, selection};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
@@ -46,7 +46,7 @@ const KEPT: usize = 64 << 10;
 impl Core {
     /// Judges a response as a whole, then lets it take effect.
     pub(super) fn respond(&mut self, response: Response) {
-        let Response { thread: key, answers, source, mut holdings, outcome } = response;
+        let Response { thread: key, answers, handled, source, mut holdings, outcome } = response;
         let Some(thread) = self.tree.threads.get_mut(key) else {
             let emitted = self.step.books.emitted(outcome.emissions());
             self.step.books.cancelled(emitted);
@@ -58,16 +58,19 @@ impl Core {
         let (Owner::Listener(listener), false) = (thread.owner, is_late) else {
             let emitted = self.step.books.emitted(outcome.emissions());
             self.step.books.cancelled(emitted);
-            self.consume(holdings);
+            let ticket = self.consume(holdings, false);
+            if let Some(ticket) = ticket {
+                self.step.out.taken(ticket, AttachmentEnd::Late);
+            }
             return self.tree.touch(key);
         };
         let (wrote, emissions) = match outcome {
             HandlerOutcome::Wrote(raw) => {
                 let (contract, limits) = (&self.setup.blueprint[listener], &self.setup.blueprint.limits.xml);
                 let read = read_answer(raw.clone(), contract, limits, self.payloads.validator.catalog());
-                (Some(raw), read.map(|read| self.open_all(key, listener, read)))
+                (Some(raw), read.map(|read| self.open_all((key, listener), handled, read)))
             }
-            HandlerOutcome::Read(read) => (Some(read.raw.clone()), Ok(self.open_all(key, listener, *read))),
+            HandlerOutcome::Read(read) => (Some(read.raw.clone()), Ok(self.open_all((key, listener), handled, *read))),
             HandlerOutcome::Emitted(emissions) => (None, Ok(emissions)),
             HandlerOutcome::Failed(_)
             | HandlerOutcome::Panicked
@@ -79,8 +82,13 @@ impl Core {
                 let verdicts = self.judge_all(key, listener, &emissions);
                 self.keep_refused(key, listener, source.number, wrote.as_ref(), &verdicts);
                 let draft = holdings.draft.take();
-                self.consume(holdings);
-                self.respond_with((key, listener), source, verdicts, draft);
+                let room = self.room_for_answer(key, &verdicts);
+                let ticket = self.consume(holdings, matches!(room, Some(Ok(()))));
+                let end = if matches!(room, Some(Err(_))) { AttachmentEnd::Late } else { AttachmentEnd::Effective };
+                self.respond_with((key, listener), source, (verdicts, room), draft);
+                if let Some(ticket) = ticket {
+                    self.step.out.taken(ticket, end);
+                }
             }
             Err(fault) => {
                 let emitted = self.step.books.emitted(1);
@@ -88,20 +96,28 @@ impl Core {
                 self.tree.event(key, &mut self.step, || EventKind::Faulted { fault: fault.clone(), misroute: None });
                 self.keep_unreadable(key, listener, source.number, wrote.as_ref(), &fault);
                 self.draft_over(holdings.draft.take(), DraftEnd::Refused);
-                self.consume(holdings);
+                let ticket = self.consume(holdings, false);
                 self.refuse_response(key, source, fault);
+                if let Some(ticket) = ticket {
+                    self.step.out.taken(ticket, AttachmentEnd::Effective);
+                }
             }
         }
         self.tree.touch(key);
     }
 
     /// Makes emissions of what a handler wrote as bytes.
-    fn open_all(&mut self, key: ThreadKey, listener: ListenerId, read: ReadAnswer) -> Vec<Emission> {
+    fn open_all(
+        &mut self,
+        (key, listener): (ThreadKey, ListenerId),
+        message: MessageId,
+        read: ReadAnswer,
+    ) -> Vec<Emission> {
         let ReadAnswer { raw, repairs, parts } = read;
         if !repairs.is_empty() {
             let by = self.setup.blueprint[listener].name.clone();
-            let text = || shown(raw.bytes());
-            self.tree.event(key, &mut self.step, || EventKind::Repaired { by, repairs, text: text() });
+            let (text, bytes) = (|| shown(raw.bytes()), raw.bytes().len());
+            self.tree.event(key, &mut self.step, || EventKind::Repaired { by, repairs, message, text: text(), bytes });
         }
         parts.into_iter().map(|part| self.open_part(key, listener, part)).collect()
     }
@@ -151,20 +167,31 @@ impl Core {
         calls.iter().map(|call| judge_one(&mut judge, tree, key, listener, call)).collect()
     }
 
+    /// Checks whether there is room for the answer among verdicts; none if there is no answer.
+    fn room_for_answer(&self, key: ThreadKey, verdicts: &[Verdict]) -> Option<Result<(), Fault>> {
+        verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))).then(|| {
+            let parent = self.tree[key].parent;
+            match parent.is_some_and(|parent| matches!(self.tree[parent].owner, Owner::Listener(_))) {
+                true => self.room_in_conversation(key, 0, 0),
+                false => Ok(()),
+            }
+        })
+    }
+
     fn respond_with(
         &mut self,
         (key, listener): (ThreadKey, ListenerId),
         source: Source,
-        verdicts: Vec<Verdict>,
+        (verdicts, room): (Vec<Verdict>, Option<Result<(), Fault>>),
         draft: Option<InvocationId>,
     ) {
         if verdicts.is_empty() {
             return self.draft_over(draft, DraftEnd::Ended);
         }
         let entries = self.step.books.emitted(verdicts.len());
-        if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
+        if let Some(room) = room {
             self.draft_over(draft, DraftEnd::Answered);
-            return self.answer_with(key, listener, source, verdicts, entries);
+            return self.answer_with((key, listener), source, verdicts, room, entries);
         }
         let total = verdicts.iter().map(Verdict::width).sum::<usize>();
         if total.max(verdicts.len()) > self.setup.blueprint.limits.fanout {
@@ -199,10 +226,10 @@ impl Core {
     /// The first valid reply is the answer; everything beside it is undeliverable.
     fn answer_with(
         &mut self,
-        key: ThreadKey,
-        listener: ListenerId,
+        (key, listener): (ThreadKey, ListenerId),
         source: Source,
         verdicts: Vec<Verdict>,
+        room: Result<(), Fault>,
         mut entries: Entries,
     ) {
         let mut answer = None;
@@ -221,10 +248,7 @@ impl Core {
         }
         let (id, _) = self.setup.key.derive(source.message, source.index);
         let Some((payload, entry)) = answer else { return };
-        let parent = self.tree[key].parent;
-        if parent.is_some_and(|parent| matches!(self.tree[parent].owner, Owner::Listener(_)))
-            && let Err(fault) = self.room_in_conversation(key, 0, 0)
-        {
+        if let Err(fault) = room {
             self.step.books.faulted(entry);
             return self.fail(key, fault);
         }

@@ -23,8 +23,8 @@ use crate::core::event::{EventKind, HandlerEnd, shown};
 use crate::core::faults;
 use crate::core::invocations::{GivenUp, GroupState, Holdings, Invocation, InvocationRecord, describe};
 use crate::core::io::{
-    Attachment, Body, CallId, CoreId, CoreMessage, DraftEnd, HandlerOutcome, JoinPosition, Message, Output, Place,
-    Precedence, Settled, Start,
+    AttachedNote, Attachment, AttachmentEnd, Body, CallId, CoreId, CoreMessage, DraftEnd, HandlerOutcome, JoinPosition,
+    Message, Output, Place, Precedence, Settled, Start,
 };
 use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::queued::{Attempts, Content, Queued, Sender};
@@ -313,8 +313,7 @@ impl Core {
                 *invocation = id;
             }
         }
-        invocation.record =
-            Some(Box::new(InvocationRecord { number, attempts, lost, answered, replay, attachment: None, said: None }));
+        invocation.record = Some(Box::new(InvocationRecord { number, attempts, lost, answered, replay, said: None }));
         notes
     }
 
@@ -505,10 +504,14 @@ impl Core {
                 number: holdings.record.as_ref().map_or(0, |record| record.number),
                 index: ended.emitted,
             };
-            let response = Response { thread: key, answers, source, holdings, outcome };
+            let response = Response { thread: key, answers, handled: ended.message, source, holdings, outcome };
             return self.entrance.push(self.tree[self.tree[key].root].owner.into(), Item::Response(response));
         }
-        self.consume(holdings);
+        let answers = diverged.is_none() && matches!(outcome, HandlerOutcome::Failed(_));
+        let ticket = self.consume(holdings, answers);
+        if let Some(ticket) = ticket {
+            self.step.out.taken(ticket, AttachmentEnd::Effective);
+        }
         match (diverged, outcome) {
             (Some(fault), _) => self.fail_shown(key, fault),
             (None, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_)) => {
@@ -521,9 +524,16 @@ impl Core {
     }
 
     /// Writes that the message of a handler was consumed, with the answer of a fan-out that it was, and the handler's
-    /// attachment. Its slot is free.
-    pub(super) fn consume(&mut self, mut holdings: Holdings) {
+    /// attachment; with the note of that, if the handler `answers` its thread. Its slot is free. Returns the ticket of the
+    /// attachment, whose end the caller knows and reports.
+    pub(super) fn consume(&mut self, mut holdings: Holdings, answers: bool) -> Option<u64> {
         if let Some(record) = &mut holdings.record {
+            // Before the end of the message, which takes no notes behind it.
+            let note = holdings.attachment.as_mut().and_then(|attachment| attachment.note.take());
+            if let Some(AttachedNote { index, name, value }) = note.filter(|_| answers && record.number != 0) {
+                let message = record.number;
+                self.step.out.write(|| Op::Note(NoteRecord { message, index, name, value }));
+            }
             if let Some(said) = record.said.take().filter(|_| record.number != 0) {
                 let (message, index, name) = (record.number, NoteRecord::SAID, NoteRecord::SAID_NAME.into());
                 self.step.out.write(|| Op::Note(NoteRecord { message, index, name, value: said }));
@@ -533,20 +543,29 @@ impl Core {
                 self.step.out.write(|| Op::Delivered { fan, count });
             }
         }
-        self.give_back(holdings);
+        self.let_go(holdings)
     }
 
-    /// Writes the attachment of a handler that has ended, and frees its slot: its message is consumed, or was over
-    /// before.
+    /// Takes the holdings of a handler whose thread was over before: its attachment is written all the same.
     pub(super) fn give_back(&mut self, holdings: Holdings) {
-        let Holdings { slot, record, draft } = holdings;
-        self.draft_over(draft, DraftEnd::Ended);
-        if let Some(attachment) = record.and_then(|record| record.attachment) {
-            self.step.out.take(attachment, true);
+        let ticket = self.let_go(holdings);
+        if let Some(ticket) = ticket {
+            self.step.out.taken(ticket, AttachmentEnd::Late);
         }
+    }
+
+    /// Writes the attachment of a handler that has ended, and frees its slot. Returns the ticket.
+    fn let_go(&mut self, holdings: Holdings) -> Option<u64> {
+        let Holdings { slot, record: _, attachment, draft } = holdings;
+        self.draft_over(draft, DraftEnd::Ended);
+        let ticket = attachment.map(|attachment| {
+            attachment.ops.into_iter().for_each(|op| self.step.out.write(|| op));
+            attachment.ticket
+        });
         if let Some(listener) = slot {
             self.release_slot(listener);
         }
+        ticket
     }
 
     /// Tells of the end of a draft, if a handler wrote one.
@@ -653,9 +672,9 @@ impl Core {
 
     /// Attaches changes to the end of a handler. They are written at once if that is over already.
     pub(super) fn attached(&mut self, id: InvocationId, attachment: Attachment) {
-        match self.invocations.all.get_mut(id).and_then(|invocation| invocation.record.as_mut()) {
-            Some(record) => record.attachment = Some(attachment),
-            None => self.step.out.take(attachment, true),
+        match self.invocations.all.get_mut(id) {
+            Some(invocation) => invocation.attachment = Some(Box::new(attachment)),
+            None => self.step.out.take(attachment, AttachmentEnd::Late),
         }
     }
 

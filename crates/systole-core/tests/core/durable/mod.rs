@@ -6,6 +6,7 @@
 
 mod again;
 mod client;
+mod concluded;
 mod listeners;
 mod order;
 mod random;

@@ -30,7 +30,7 @@ struct Organism {
     expected: Vec<VecDeque<i64>>,
     conversations: Vec<ThreadId>,
     /// The verdicts on messages that came in, by ticket: true if the message was accepted.
-    taken: HashMap<u64, bool>,
+    taken: HashMap<u64, AttachmentEnd>,
     /// The ids of messages that were started.
     ids: HashMap<i64, MessageId>,
     now: Time,
@@ -130,8 +130,8 @@ impl Organism {
                 assert!(egress.fault.is_none(), "{:?}", egress.fault);
                 self.cores[shard].handle(Input::Read { number: egress.number, at_once: true }, self.now);
             }
-            Output::Taken { ticket, kept } => {
-                self.taken.insert(ticket, kept);
+            Output::Taken { ticket, end } => {
+                self.taken.insert(ticket, end);
             }
             _ => {}
         }
@@ -169,7 +169,8 @@ impl Organism {
             xml(&format!("q{listener}"), n)
         );
         let permit = Gauge::new(1, usize::MAX).admit(0).expect("there is room");
-        let (message, attachment) = (Raw::new(envelope).into(), Some(Attachment { ops: Vec::new(), ticket }));
+        let (message, attachment) =
+            (Raw::new(envelope).into(), Some(Attachment { ops: Vec::new(), note: None, ticket }));
         let client = self.blueprint.clients().next().expect("there is one").0;
         let message = Injected { client, message, root, remote: false, last: false, attachment, permit, place: None };
         self.expected[listener].push_back(n);
@@ -178,7 +179,7 @@ impl Organism {
         while !self.taken.contains_key(&(n as u64)) {
             assert!(self.poll(shard), "{n} is not taken");
         }
-        assert!(self.taken[&(n as u64)]);
+        assert_eq!(self.taken[&(n as u64)], AttachmentEnd::Effective);
         n
     }
 

@@ -239,7 +239,7 @@ impl Simulation {
             root,
             remote: false,
             last,
-            attachment: Some(Attachment { ops: Vec::new(), ticket }),
+            attachment: Some(Attachment { ops: Vec::new(), note: None, ticket }),
             permit,
             place: self.exit.reserve(1),
         };
@@ -478,8 +478,8 @@ impl Simulation {
                     self.clients.inbox.push(egress);
                 }
             }
-            Output::Taken { ticket, kept } => {
-                if kept {
+            Output::Taken { ticket, end } => {
+                if end != AttachmentEnd::Dropped {
                     self.clients.confirm(ticket);
                 }
             }
