@@ -679,6 +679,12 @@ impl Operations<'_> {
         ActRecord { by: self.by.clone(), act: act.into(), of: of.into(), error: None, opened: None }
     }
 
+    /// Records that a browser has signed out of the console: `session` is the id of what is over.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn signed_out(&self, session: &str) {
+        let Ok(()) = self.told(SIGN_OUT, session, Ok::<_, std::convert::Infallible>(()), Recorded::Not).await;
+    }
+
     /// Tells of an act in the events and in the log, and returns its result, once the journal has the record of the act.
     pub(super) fn told<E: std::fmt::Display>(
         &self,
@@ -706,6 +712,10 @@ impl Operations<'_> {
         }
     }
 }
+
+/// The act of a browser that is signed out of the console.
+#[cfg(feature = "gateway")]
+pub(crate) const SIGN_OUT: &str = "sign-out";
 
 /// States whether the step of an act has its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

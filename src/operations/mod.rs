@@ -18,6 +18,8 @@ pub use record::{
     RestRecord, TaskRecord, ThreadRecord,
 };
 
+#[cfg(feature = "gateway")]
+pub(crate) use act::SIGN_OUT;
 pub use question::{AnswerRecord, QuestionError, QuestionPage, QuestionRecord, QuestionStateRecord, Questions};
 pub use systole_core::question::{Answerer, QuestionRefusal, QuestionState};
 use systole_core::vocab::{Name, ThreadId};

@@ -118,7 +118,11 @@ try {
   await shows(hers, "No question waits for you.");
 
   // The operator sees the end without a reload, retries with another order, and finds it by its text.
-  const again = await open(operator, tree.replace(base, organism.base));
+  const kept = tree.replace(base, "");
+  const out = await open(operator, organism.base + kept);
+  check(out.url().includes("/login"), "what a link has opened ends with its start");
+  const again = await open(operator, `${organism.link}&then=${encodeURIComponent(kept)}`);
+  await again.waitForURL(organism.base + kept, { timeout: deadline });
   await live(again);
   await shows(again, "answer to the client");
   await again.locator("article a", { hasText: "message" }).first().click();
@@ -130,6 +134,20 @@ try {
   await shows(again, "a harp");
   await again.goto(`${organism.base}/?text=harp`);
   check(await again.locator("#conversations tr").count() === 1, "a search finds the conversation of the harp alone");
+
+  // A message that had to be repaired shows its bytes as they came, after the repair and as canonical XML.
+  await send(organism.base, shop, "<order xmlns=urn:example:walk><text>salt & pepper</order>");
+  await again.goto(`${organism.base}/?text=pepper`);
+  await again.locator("#conversations a.id").first().click();
+  await again.locator("article a", { hasText: "message" }).first().click();
+  await shows(again, "As it came");
+  check(await again.locator(".three pre").count() === 3, "a repaired message has three columns");
+  check(await again.locator("mark small", { hasText: "stray-ampersand" }).count() === 1, "each repair is marked and named");
+  await again.screenshot({ path: `${pictures}/console-repaired.png`, fullPage: true });
+  await accessible(again, "a repaired message");
+  await again.setViewportSize({ width: 360, height: 740 });
+  check(await again.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "three columns fit a screen of 360 px");
+  await again.setViewportSize({ width: 1280, height: 800 });
 
   // Payloads of attackers show as text: no dialog, no element, no request of theirs.
   const attacks = readFileSync(new URL("attacks.txt", import.meta.url), "utf8").split("\n").filter(Boolean);
@@ -170,11 +188,17 @@ try {
   }
 
   // Without script: a page, a filter and an act.
-  const plain = await browser.newContext({ javaScriptEnabled: false, storageState: await operator.storageState() });
+  const signedIn = await operator.storageState();
+  const plain = await browser.newContext({ javaScriptEnabled: false, storageState: signedIn });
   const bare = await plain.newPage();
   await bare.goto(`${organism.base}/listeners`);
   await bare.locator("button[aria-label='Pause parrot']").click();
   check(await bare.locator("button[aria-label='Resume parrot']").count() === 1, "an act works without script");
+
+  // Who signs out is out, with every copy of the cookie.
+  await bare.getByText("Sign out").click();
+  await again.goto(`${organism.base}/acts`);
+  check(again.url().includes("/login"), "the session is over on the server");
   console.log(`console: ${checks} checks, all passed`);
 } finally {
   await browser.close();

@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::AppState;
 use super::bodies::Held;
+use super::browser::Session;
 use super::failures::Reason;
 use super::unauthenticated::{RATE, RequestGroup, Turn};
 use super::{browser, protocol, rejections};
@@ -26,7 +27,7 @@ use crate::accept::{ClientSide, RequestPermit};
 use crate::gateway::problem::Problem;
 use crate::gateway::{Principal, PrincipalKind};
 use crate::journal::QueryError;
-use systole_core::vocab::{Name, Time};
+use systole_core::vocab::Name;
 use systole_store::principal::TokenHash;
 use systole_store::token;
 
@@ -56,8 +57,8 @@ pub struct Authenticated {
 pub(super) enum Credential {
     /// A token in the request.
     Token(TokenHash),
-    /// A browser that signed in, until then: by a token, or as an operator by a link of the program.
-    SignedIn { token: Option<TokenHash>, until: Time },
+    /// A browser that signed in: by a token, or as an operator by a link of the program.
+    SignedIn(Session),
 }
 
 impl Credential {
@@ -65,9 +66,9 @@ impl Credential {
     async fn principal(self, app: &AppState) -> Result<Option<Principal>, QueryError> {
         let token = match self {
             Self::Token(token) => token,
-            Self::SignedIn { until, .. } if until <= app.mailboxes.now() => return Ok(None),
-            Self::SignedIn { token: Some(token), .. } => token,
-            Self::SignedIn { token: None, until } => {
+            Self::SignedIn(session) if app.link.is_over(app, &session).await? => return Ok(None),
+            Self::SignedIn(Session { token: Some(token), .. }) => token,
+            Self::SignedIn(Session { token: None, until, .. }) => {
                 let (name, kind) = (Name::system(), PrincipalKind::Admin);
                 // The same for each request.
                 return Ok(Some(Principal { name, kind, created: until }));
@@ -113,6 +114,14 @@ impl Authenticated {
         tokio::select! {
             () = sleep_until(until) => {}
             () = left => {}
+        }
+    }
+
+    /// The session of the browser, if it is one that signed in.
+    pub(super) fn session(&self) -> Option<Session> {
+        match self.credential {
+            Credential::SignedIn(session) => Some(session),
+            Credential::Token(_) => None,
         }
     }
 
@@ -188,8 +197,8 @@ async fn signed_in(
     if !(app.settings.console && browser::is_page(path)) {
         return Ok(None);
     }
-    let Some((token, until)) = app.link.signed_in(headers) else { return Ok(None) };
-    let credential = Credential::SignedIn { token, until };
+    let Some(session) = app.link.session(app, headers).await? else { return Ok(None) };
+    let credential = Credential::SignedIn(session);
     Ok(credential.principal(app).await?.map(|principal| (credential, principal)))
 }
 

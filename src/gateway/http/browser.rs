@@ -1,8 +1,9 @@
 //! A browser that is signed in at the console: its cookie, and the links that sign one in.
 //!
-//! A cookie is a statement of this gateway with a seal (a keyed hash): who signed in, and until when. So nothing has to be kept, and a
-//! browser stays signed in over a restart. It carries the hash of the token, never the token, and is good for as long as that
-//! token is.
+//! A cookie is a statement of this gateway with a seal (a keyed hash): the session, who signed in, and until when. It carries the
+//! hash of the token, never the token, and is good for as long as that token is. So open sessions need not be kept, and outlast
+//! a restart; those of a link, which no token can end, are sealed for one start. The sessions that were signed out are kept until
+//! their ends, and are acts in the journal.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,18 +11,23 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use axum::http::header::COOKIE as COOKIE_FIELD;
+use axum::http::header::COOKIE;
 use blake3::Hash;
 use systole_core::vocab::Time;
 use systole_store::principal::TokenHash;
 use systole_store::token::Token;
+use tokio::sync::OnceCell;
+
+use super::AppState;
+use crate::journal::{KeptAct, QueryError};
+use crate::operations::SIGN_OUT;
 
 /// The time for which a link can be opened.
 const OPENS: Duration = Duration::from_secs(600);
-/// The name of the cookie.
-pub(super) const COOKIE: &str = "systole_console";
-/// The token hash of a statement without one: of a link.
-const NO_TOKEN: TokenHash = TokenHash([0; 32]);
+/// The time for which a browser is signed in.
+pub(super) const SIGNED_IN: Duration = Duration::from_secs(12 * 3600);
+/// Acts that are read at once.
+const ACTS: usize = 500;
 
 /// The first segments of the paths of the console.
 const PATHS: [&str; 19] = [
@@ -54,9 +60,26 @@ pub(super) fn is_page(path: &str) -> bool {
 /// The secret of statements, and the links that were opened.
 pub(in crate::gateway) struct Link {
     key: [u8; 32],
-    /// The key of links, of this start alone: what was opened before is not known to a later one.
+    /// The key of links and of the sessions that they open, of this start alone: what was opened before is not known to a later
+    /// one.
     links: [u8; 32],
     opened: Mutex<HashMap<[u8; 32], Time>>,
+    /// Name of the cookie. Cookies don't tell ports apart (RFC 6265, section 8.5), so each organism has a name of its own.
+    cookie: String,
+    /// Sessions that were signed out, until their ends; read from the journal once they are needed.
+    over: OnceCell<Mutex<HashMap<SessionId, Time>>>,
+}
+
+/// The id of a session.
+pub(super) type SessionId = [u8; 32];
+
+/// A browser that is signed in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    /// The token that signed it in; none for a link.
+    pub(super) token: Option<TokenHash>,
+    pub(super) until: Time,
 }
 
 impl fmt::Debug for Link {
@@ -69,57 +92,115 @@ impl Link {
     /// The links of an organism with that secret.
     pub(in crate::gateway) fn new(secret: &[u8; 32]) -> Self {
         let key = blake3::derive_key("systole gateway 2026 console", secret);
-        Self { key, links: Token::draw().hash().0, opened: Mutex::default() }
+        let name = blake3::derive_key("systole gateway 2026 console cookie", secret);
+        let cookie = format!("systole_console_{}", &Hash::from_bytes(name).to_hex()[..16]);
+        Self { key, links: Token::draw().hash().0, opened: Mutex::default(), cookie, over: OnceCell::new() }
+    }
+
+    /// The name of the cookie.
+    pub(super) fn cookie(&self) -> &str {
+        &self.cookie
     }
 
     /// The path and query of a link that signs an operator in once, within ten minutes.
     pub(in crate::gateway) fn make(&self, now: Time) -> String {
-        format!("/login?link={}", self.statement("link", now.after(OPENS), &Token::draw().hash().0))
+        format!("/login?link={}", self.statement("link", now.after(OPENS), &[Token::draw().hash().0]))
     }
 
     /// Takes a link; each is taken once.
     pub(super) fn open(&self, link: &str, now: Time) -> bool {
-        let Some((until, number)) = self.read("link", link) else { return false };
+        let Some((until, [number])) = self.read("link", link) else { return false };
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.retain(|_, until| *until > now);
         until > now && opened.insert(number, until).is_none()
     }
 
     /// The value of a cookie that signs a browser in until then: by a token, or as an operator.
-    pub(super) fn cookie(&self, token: Option<TokenHash>, until: Time) -> String {
-        self.statement("cookie", until, &token.unwrap_or(NO_TOKEN).0)
+    pub(super) fn sign_in(&self, token: Option<TokenHash>, until: Time) -> String {
+        let id = Token::draw().hash().0;
+        match token {
+            Some(TokenHash(token)) => self.statement("cookie", until, &[id, token]),
+            None => self.statement("link-cookie", until, &[id]),
+        }
     }
 
-    /// The token of a browser that is signed in, if it signed in by one, and the end of that.
-    pub(super) fn signed_in(&self, headers: &HeaderMap) -> Option<(Option<TokenHash>, Time)> {
-        let cookies = headers.get_all(COOKIE_FIELD).iter().filter_map(|field| field.to_str().ok());
+    /// The session of a browser that has signed in, unless it is over.
+    pub(super) async fn session(&self, app: &AppState, headers: &HeaderMap) -> Result<Option<Session>, QueryError> {
+        let cookies = headers.get_all(COOKIE).iter().filter_map(|field| field.to_str().ok());
         let mut pairs = cookies.flat_map(|field| field.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let (_, statement) = pairs.find(|(name, _)| *name == COOKIE)?;
-        let (until, token) = self.read("cookie", statement)?;
-        let token = TokenHash(token);
-        Some(((token != NO_TOKEN).then_some(token), until))
+        let Some((_, statement)) = pairs.find(|(name, _)| *name == self.cookie) else { return Ok(None) };
+        let session = match self.read("cookie", statement) {
+            Some((until, [id, token])) => Some(Session { id, token: Some(TokenHash(token)), until }),
+            None => self.read("link-cookie", statement).map(|(until, [id])| Session { id, token: None, until }),
+        };
+        match session {
+            Some(session) if !self.is_over(app, &session).await? => Ok(Some(session)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns whether a session is over: it was signed out, or its time has passed.
+    pub(super) async fn is_over(&self, app: &AppState, session: &Session) -> Result<bool, QueryError> {
+        let over = self.over(app).await?.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(session.until <= app.mailboxes.now() || over.contains_key(&session.id))
+    }
+
+    /// Ends a session from now on. The journal gets it as an act.
+    pub(super) async fn sign_out(&self, app: &AppState, session: &Session) -> Result<(), QueryError> {
+        let now = app.mailboxes.now();
+        let mut over = self.over(app).await?.lock().unwrap_or_else(PoisonError::into_inner);
+        over.retain(|_, until| *until > now);
+        over.insert(session.id, session.until);
+        Ok(())
+    }
+
+    /// The sessions that were signed out, those before this start, too.
+    async fn over(&self, app: &AppState) -> Result<&Mutex<HashMap<SessionId, Time>>, QueryError> {
+        let read = async || {
+            let (now, mut over, mut before) = (app.mailboxes.now(), HashMap::new(), None);
+            loop {
+                let (acts, has_more) = app.query.acts(before, ACTS).await?;
+                let is_recent = |act: &&KeptAct| now.since(act.at) < SIGNED_IN;
+                let recent = acts.iter().take_while(is_recent).filter(|act| &*act.record.act == SIGN_OUT);
+                let id =
+                    |act: &KeptAct| Some((*Hash::from_hex(&*act.record.of).ok()?.as_bytes(), act.at.after(SIGNED_IN)));
+                over.extend(recent.filter_map(id));
+                before = acts.last().filter(|act| has_more && is_recent(act)).map(|act| act.at);
+                if before.is_none() {
+                    return Ok(Mutex::new(over));
+                }
+            }
+        };
+        self.over.get_or_try_init(read).await
     }
 
     /// Writes a statement: kind, end, contents and seal.
-    fn statement(&self, kind: &str, until: Time, contents: &[u8; 32]) -> String {
-        let body = format!("{:016x}.{}", until.as_nanos(), Hash::from_bytes(*contents).to_hex());
-        format!("{body}.{}", self.seal(kind, &body).to_hex())
+    fn statement(&self, kind: &str, until: Time, contents: &[[u8; 32]]) -> String {
+        let mut body = format!("{:016x}", until.as_nanos());
+        for content in contents {
+            body.push('.');
+            body.push_str(&Hash::from_bytes(*content).to_hex());
+        }
+        let seal = self.seal(kind, &body).to_hex();
+        body.push('.');
+        body + seal.as_str()
     }
 
     fn seal(&self, kind: &str, body: &str) -> Hash {
-        let key = if kind == "link" { &self.links } else { &self.key };
+        let key = if kind == "cookie" { &self.key } else { &self.links };
         blake3::keyed_hash(key, format!("{kind}.{body}").as_bytes())
     }
 
     /// Reads a statement of that kind.
-    fn read(&self, kind: &str, text: &str) -> Option<(Time, [u8; 32])> {
+    fn read<const N: usize>(&self, kind: &str, text: &str) -> Option<(Time, [[u8; 32]; N])> {
         let (body, seal) = text.rsplit_once('.')?;
         // The comparison of hashes takes the same time for all.
         if Hash::from_hex(seal).ok()? != self.seal(kind, body) {
             return None;
         }
-        let (until, contents) = body.split_once('.')?;
-        let until = Time::from_nanos(u64::from_str_radix(until, 16).ok()?);
-        Some((until, *Hash::from_hex(contents).ok()?.as_bytes()))
+        let mut parts = body.split('.');
+        let until = Time::from_nanos(u64::from_str_radix(parts.next()?, 16).ok()?);
+        let contents: Option<Vec<_>> = parts.map(|part| Some(*Hash::from_hex(part).ok()?.as_bytes())).collect();
+        Some((until, contents?.try_into().ok()?))
     }
 }

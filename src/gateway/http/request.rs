@@ -36,8 +36,7 @@ pub(super) struct Query(Vec<(String, String)>);
 impl Query {
     /// Parses the query of a request that may have these parameters.
     pub(super) fn of(request: &Request, known: &[&str]) -> Result<Self, Problem> {
-        let read = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(request.uri());
-        let axum::extract::Query(pairs) = read.map_err(|error| Problem::bad_request(error.body_text()))?;
+        let pairs = fields(request.uri().query().unwrap_or_default().as_bytes())?;
         for (at, (key, _)) in pairs.iter().enumerate() {
             if !known.contains(&key.as_str()) {
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
@@ -80,6 +79,28 @@ impl Query {
     pub(super) fn wait(&self) -> Result<Duration, Problem> {
         self.number("wait", 0, (0, WAIT)).map(Duration::from_secs)
     }
+}
+
+/// The fields of a form, or of a query (URL Standard, 5.1), in their order.
+///
+/// # Errors
+/// [`Problem`] for bytes that are no UTF-8: they would become other ones.
+pub(super) fn fields(text: &[u8]) -> Result<Vec<(String, String)>, Problem> {
+    let read = |text: &[u8]| {
+        let spaced: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+        let decoded: Vec<u8> = percent_encoding::percent_decode(&spaced).collect();
+        String::from_utf8(decoded).map_err(|error| error.utf8_error().valid_up_to() + 1)
+    };
+    let mut fields = Vec::new();
+    for (number, pair) in (1..).zip(text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty())) {
+        let at = pair.iter().position(|byte| *byte == b'=');
+        let (name, value) = (&pair[..at.unwrap_or(pair.len())], at.map_or(&[][..], |at| &pair[at + 1..]));
+        let wrong = |what: String, byte| Problem::bad_request(format!("{what} is no UTF-8 text: byte {byte} is wrong"));
+        let name = read(name).map_err(|byte| wrong(format!("the name of field {number}"), byte))?;
+        let value = read(value).map_err(|byte| wrong(format!("field '{name}'"), byte))?;
+        fields.push((name, value));
+    }
+    Ok(fields)
 }
 
 /// A whole number in a JSON document; `60.0` is one, too, as JSON has one kind of numbers.

@@ -148,7 +148,7 @@ impl Court {
 }
 
 #[test]
-fn a_link_signs_in_once_and_its_cookie_is_good_for_pages_over_a_restart_and_for_nothing_else() {
+fn a_link_signs_in_once_and_its_cookie_is_good_for_pages_until_the_next_start_and_for_nothing_else() {
     let mut court = Court::opens("link");
     let stranger = court.get("", "/dead-letters?fault=route");
     assert_eq!(stranger.status, 303);
@@ -168,12 +168,114 @@ fn a_link_signs_in_once_and_its_cookie_is_good_for_pages_over_a_restart_and_for_
     assert_eq!(court.get(&cookie, "/v1/admin/listeners").status, 401, "a cookie is no token");
     assert_eq!(court.get(&cookie, "/conversations/no-id").status, 404);
     let mut forged = cookie.clone();
-    forged.replace_range(16..17, if &cookie[16..17] == "9" { "8" } else { "9" });
+    let at = cookie.find('=').unwrap() + 1;
+    forged.replace_range(at..=at, if &cookie[at..=at] == "9" { "8" } else { "9" });
     assert_eq!(court.get(&forged, "/").status, 303);
     let link = court.link.clone();
     court.restart();
-    assert_eq!(court.get(&cookie, "/").status, 200, "a browser stays signed in");
+    assert_eq!(court.get(&cookie, "/").status, 303, "what a link of an earlier start has opened is over");
     assert_eq!(court.get("", &link).status, 403, "a link of an earlier start is none");
+}
+
+#[test]
+fn a_session_ends_when_its_browser_signs_out_whoever_keeps_its_cookie_and_over_a_restart() {
+    let mut court = Court::opens("session");
+    let ada = court.token("ada");
+    let (first, second) = (court.sign_in(&ada).cookie(), court.sign_in(&ada).cookie());
+    let link = court.get("", &court.link).cookie();
+    let name = |cookie: &str| cookie.split_once('=').unwrap().0.to_owned();
+    assert_eq!([name(&second), name(&link)], [name(&first), name(&first)]);
+    for cookie in [&first, &link] {
+        assert_eq!(court.get(cookie, "/questions").status, 200);
+        let out = court.post(cookie, "/logout", "");
+        assert!(out.status == 303 && out.head.contains("Max-Age=0"), "{}", out.head);
+        assert_eq!(court.get(cookie, "/questions").status, 303);
+    }
+    // Another browser of the same token stays signed in, over a restart, too.
+    assert_eq!(court.get(&second, "/questions").status, 200);
+    court.restart();
+    assert_eq!((court.get(&first, "/questions").status, court.get(&second, "/questions").status), (303, 200));
+    let admin = court.get("", &court.link).cookie();
+    let acts = court.get(&admin, "/acts").body;
+    assert!(acts.matches("sign-out").count() >= 2 && acts.contains("ada") && acts.contains("system"), "{acts}");
+    // Browsers send the cookies of one host to all its ports.
+    let other = Court::opens("session-other");
+    let theirs = other.sign_in(&other.token("ada")).cookie();
+    assert_ne!(name(&theirs), name(&second));
+    assert_eq!(court.get(&format!("{theirs}; {second}"), "/questions").status, 200);
+    court.folder.done(&["token", "revoke", "ada"]);
+    assert_eq!(court.get(&second, "/questions").status, 303);
+}
+
+#[test]
+fn bytes_of_a_form_that_are_no_utf_8_are_refused_with_their_place() {
+    let court = Court::opens("utf8");
+    let (shop, ada) = (court.token("shop"), court.token("ada"));
+    court.send(&shop, "<ask xmlns='urn:t'>guilty?</ask>");
+    let cookie = court.sign_in(&ada).cookie();
+    let admin = court.get("", &court.link).cookie();
+    let question = until("the question", || court.ids(&cookie, "/questions", "/questions/").pop());
+    for (cookie, path, form, place) in [
+        (
+            &cookie,
+            format!("/questions/{question}"),
+            "deed=answer&text=a%FFb",
+            "field 'text' is no UTF-8 text: byte 2 is wrong",
+        ),
+        (
+            &cookie,
+            format!("/questions/{question}"),
+            "de%FFed=answer",
+            "the name of field 1 is no UTF-8 text: byte 3 is wrong",
+        ),
+        (&admin, "/act".into(), "act=retry&edit=%C3", "field 'edit' is no UTF-8 text: byte 1 is wrong"),
+        (&admin, "/act".into(), "act=cancel&filter=text%3D%25ff", "field 'text' is no UTF-8 text: byte 1 is wrong"),
+        (&admin, "/check".into(), "text=%ED%A0%80", "field 'text' is no UTF-8 text: byte 1 is wrong"),
+        (&admin, "/login".into(), "token=%80", "field 'token' is no UTF-8 text: byte 1 is wrong"),
+    ] {
+        let refused = court.post(cookie, &path, form);
+        let text = refused.body.replace("&#39;", "'");
+        assert!(refused.status == 400 && text.contains(place), "{form}: {} {text}", refused.status);
+    }
+    for path in ["/?text=%FF", "/dead-letters?from=a%FF"] {
+        assert_eq!(court.get(&admin, path).status, 400, "{path}");
+    }
+    let token = format!("Authorization: Bearer {ada}\r\n");
+    assert_eq!(court.request("GET", "/v1/questions?listener=%FF", &token, "").status, 400);
+    assert!(court.get(&cookie, "/questions").body.contains(&question), "it still waits");
+}
+
+#[test]
+fn a_message_that_was_repaired_shows_its_bytes_before_and_behind_the_repair() {
+    let court = Court::opens("repaired");
+    let cookie = court.get("", &court.link).cookie();
+    let message = |raw: &str, at: &str| {
+        court.send(&court.token("shop"), raw);
+        let conversation =
+            until("the conversation", || court.ids(&cookie, &format!("/?text={at}"), "href=\"/conversations/").pop());
+        let messages = court.ids(&cookie, &format!("/conversations/{conversation}"), "href=\"/messages/");
+        court.get(&cookie, &format!("/messages/{}", messages[0])).body
+    };
+    let page = message("<say xmlns=urn:t>salt & pepper</say>", "salt");
+    for part in [
+        "As it came, 36 bytes",
+        "<mark title=\"1:23 stray-ampersand\">&amp;<small>stray-ampersand</small></mark>",
+        "<small>attribute-quotes</small>",
+        "<h3>After the repair</h3><pre tabindex=\"0\">&lt;say xmlns=",
+        "&lt;say xmlns=&quot;urn:t&quot;&gt;salt &amp;amp; pepper&lt;/say&gt;",
+        "1:23 stray-ampersand",
+    ] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    // Bytes that the events don't have whole can't be repaired again.
+    let long = message(&format!("<say xmlns='urn:t'>oats & {}</say>", "x".repeat(5000)), "oats");
+    for part in
+        ["As it came, 5032 bytes", "<small>stray-ampersand</small>", "the event has the first 4 KiB of 5032 bytes"]
+    {
+        assert!(long.contains(part), "no {part} in {long}");
+    }
+    let whole = message("<say xmlns='urn:t'>wheat</say>", "wheat");
+    assert!(whole.contains("No repair of this message") && !whole.contains("<mark"), "{whole}");
 }
 
 #[test]

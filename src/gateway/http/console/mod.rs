@@ -7,6 +7,7 @@
 mod graph;
 mod live;
 mod page;
+mod repaired;
 mod sign_in;
 mod views;
 
@@ -31,7 +32,7 @@ use self::page::{Page, Viewer, document};
 use self::views::{Place, Written};
 use super::authenticate::Authenticated;
 use super::caller::Caller;
-use super::request::body;
+use super::request::{body, fields};
 use super::{AppState, Routes, view};
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::{Problem, Rejection};
@@ -203,6 +204,7 @@ impl Visitor {
 
 /// Shows a page.
 async fn show(State(app): State<Arc<AppState>>, visitor: Visitor, uri: Uri) -> Result<Response, PageProblem> {
+    fields(uri.query().unwrap_or_default().as_bytes())?;
     let place = Place::of(&uri).ok_or_else(|| Problem::not_found("there is no such page"))?;
     if !visitor.is_admin && !place.is_for_people() {
         return match uri.path() {
@@ -218,8 +220,8 @@ async fn show(State(app): State<Arc<AppState>>, visitor: Visitor, uri: Uri) -> R
 struct Form(Vec<(String, String)>);
 
 impl Form {
-    fn read(body: &[u8]) -> Self {
-        Self(url::form_urlencoded::parse(body).into_owned().collect())
+    fn read(body: &[u8]) -> Result<Self, Problem> {
+        fields(body).map(Self)
     }
 
     /// A field that is not empty.
@@ -237,7 +239,7 @@ async fn act(State(app): State<Arc<AppState>>, visitor: Visitor, request: Reques
     if !visitor.is_admin {
         return Err(Problem::forbidden("that is for admins").into());
     }
-    let form = Form::read(&body(&app, request).await?);
+    let form = Form::read(&body(&app, request).await?)?;
     let operations = app.organism.operations(visitor.name().clone());
     let acts = acts(&app, &visitor, &form).await?;
     let mut outcomes: Vec<Outcome> = Vec::new();
@@ -266,7 +268,7 @@ async fn check(
     let Some(visitor) = visitor.ok().filter(|visitor| visitor.is_admin) else {
         return Err(Problem::forbidden("that is for admins").into());
     };
-    let form = Form::read(&body(&app, request).await?);
+    let form = Form::read(&body(&app, request).await?)?;
     let operations = app.organism.operations(visitor.name().clone());
     Ok(judged(operations.judge_edit(&form.text("text").unwrap_or_default())))
 }
@@ -299,6 +301,7 @@ fn subject(act: &Act) -> String {
 /// The acts of a form.
 async fn acts(app: &AppState, visitor: &Visitor, form: &Form) -> Result<Vec<Act>, Problem> {
     let name = form.text("act").unwrap_or_default();
+    fields(form.text("filter").unwrap_or_default().as_bytes())?;
     let none = || Problem::bad_request("nothing is checked: check what the act is about, or choose all that match");
     let listener = || form.text("listener").ok_or_else(|| Problem::bad_request("listener: name one"));
     let letters = || {
@@ -370,7 +373,7 @@ async fn answer(
 ) -> Result<Response, PageProblem> {
     let questions = visitor.questions(&app)?;
     let wants_text = request.headers().get(header::ACCEPT).is_some_and(|accept| accept == "text/plain");
-    let form = Form::read(&body(&app, request).await?);
+    let form = Form::read(&body(&app, request).await?)?;
     let text = form.all("text").next().unwrap_or_default();
     let entry = || Bytes::from(text.clone());
     let deed = form.text("deed").unwrap_or_default();

@@ -7,14 +7,15 @@ use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderValue};
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
+use blake3::Hash;
 use http_body_util::{BodyExt, Limited};
 use maud::{Markup, html};
 use systole_store::principal::TokenHash;
 use systole_store::token;
 
 use super::super::AppState;
-use super::super::authenticate::fail;
-use super::super::browser::COOKIE;
+use super::super::authenticate::{Authenticated, fail};
+use super::super::browser::SIGNED_IN;
 use super::super::failures::Reason;
 use super::super::request::Query;
 use super::page::document;
@@ -23,8 +24,6 @@ use crate::accept::RequestPermit;
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 
-/// The time for which a browser is signed in.
-const SIGNED_IN: Duration = Duration::from_secs(12 * 3600);
 /// Most bytes of the form, in which a token is.
 const FORM: usize = 1024;
 
@@ -36,14 +35,15 @@ fn signed_in(app: &AppState, token: Option<TokenHash>, then: &str) -> Response {
         meta http-equiv="refresh" content={ "0;url=" (then) };
     };
     let mut response = html_page(StatusCode::OK, document("Signed in", None, "", &body));
-    set_cookie(app, &mut response, &app.link.cookie(token, until), SIGNED_IN);
+    set_cookie(app, &mut response, &app.link.sign_in(token, until), SIGNED_IN);
     response
 }
 
 fn set_cookie(app: &AppState, response: &mut Response, value: &str, age: Duration) {
     let secure = if app.settings.tls.is_some() { "; Secure" } else { "" };
     let age = age.as_secs();
-    let cookie = format!("{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}{secure}");
+    let name = app.link.cookie();
+    let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}{secure}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
@@ -93,7 +93,7 @@ pub(super) async fn sign_in(State(app): State<Arc<AppState>>, request: Request) 
         let why = format!("the form: it has {FORM} bytes at most, and comes at once");
         return Err(Problem::bad_request(why).into());
     };
-    let form = Form::read(&body.to_bytes());
+    let form = Form::read(&body.to_bytes())?;
     let then = form.text("then").filter(|then| is_here(then)).unwrap_or_else(|| "/".to_owned());
     let hash = token::hash(form.text("token").unwrap_or_default().trim());
     let said = match app.query.bearer(hash).await?.map(|principal| principal.kind) {
@@ -112,9 +112,19 @@ pub(super) async fn sign_in(State(app): State<Arc<AppState>>, request: Request) 
     Ok(response)
 }
 
-/// `POST /logout`
-pub(super) async fn sign_out(State(app): State<Arc<AppState>>) -> Response {
+/// `POST /logout`: ends the session here, whatever the browser does with its cookie.
+pub(super) async fn sign_out(State(app): State<Arc<AppState>>, request: Request) -> Result<Response, PageProblem> {
+    let known = request.extensions().get::<Arc<Authenticated>>();
+    if let Some((known, session)) = known.and_then(|known| Some((known, known.session()?))) {
+        app.link.sign_out(&app, &session).await?;
+        let operations = app.organism.operations(known.principal.name.clone());
+        operations.signed_out(&Hash::from_bytes(session.id).to_hex()).await;
+        // Not durable: the next start would take the cookie.
+        if app.mailboxes.is_sealed() {
+            return Err(Problem::stopping().into());
+        }
+    }
     let mut response = see("/login");
     set_cookie(&app, &mut response, "", Duration::ZERO);
-    response
+    Ok(response)
 }

@@ -11,6 +11,7 @@ use systole_xml::schema::{FieldKind, FormField};
 use super::Visitor;
 use super::graph::{callees, graph};
 use super::page::{Page, Row, Section, Shape};
+use super::repaired;
 use crate::drafts::DraftNews;
 use crate::gateway::http::AppState;
 use crate::gateway::problem::Problem;
@@ -18,7 +19,6 @@ use crate::operations::{
     ConversationRecord, LetterRecord, MessageKind, MessageRecord, Operations, Outcome, QuestionRecord, ThreadRecord,
     Wanted,
 };
-use crate::runtime::Observed;
 use crate::terminal::Escaped;
 
 /// Most drafts of a page, and most bytes of each.
@@ -412,37 +412,13 @@ impl Look<'_> {
         Ok(Page {
             title: format!("Message {}", message.payload.as_deref().map_or("", local)),
             entry: "/",
-            head: html! { (head) @if let Ok(thread) = message.thread.parse() { (self.repairs(thread)) } },
+            head,
             sections: vec![Section { id: "said", shape: Shape::Block, rows: sayings(&records), empty: "" }],
-            foot: html! { @if message.kind == MessageKind::Message { (owner) } },
+            foot: html! {
+                (repaired::repairs(self.app, id, message))
+                @if message.kind == MessageKind::Message { (owner) }
+            },
         })
-    }
-
-    /// The repairs and refusals on a thread, with the bytes before, as far as events are kept.
-    fn repairs(&self, thread: ThreadId) -> Markup {
-        let mut events = self.app.organism.events_after(0);
-        let all = std::iter::from_fn(|| events.as_mut()?.try_next());
-        let of_it = all.filter_map(|observed| match observed {
-            Observed::Event(event) if event.thread == thread => Some(event),
-            _ => None,
-        });
-        let repaired: Vec<_> = of_it
-            .filter_map(|event| match &event.kind {
-                EventKind::Repaired { by, repairs, text, .. } => {
-                    Some((event.at, by.clone(), repairs.clone(), text.clone()))
-                }
-                _ => None,
-            })
-            .collect();
-        html! {
-            @for (at, by, repairs, raw) in &repaired {
-                details {
-                    summary { "Repaired at " (time(Some(&at.to_string()))) ": " (repairs.len()) " changes of what " (by) " wrote" }
-                    @for repair in repairs { span.chip { (repair.at.line) ":" (repair.at.column) " " (repair.kind.as_str()) } }
-                    (pre(raw))
-                }
-            }
-        }
     }
 
     async fn letters(&self) -> Result<Page, Problem> {
@@ -1113,11 +1089,11 @@ fn folded(text: &str) -> Markup {
 }
 
 /// Foreign text. Invisible characters and those that turn its direction are shown by their codes.
-fn pre(text: &str) -> Markup {
+pub(super) fn pre(text: &str) -> Markup {
     html! { pre tabindex="0" { (Escaped::text(text)) } }
 }
 
-fn time(at: Option<&str>) -> Markup {
+pub(super) fn time(at: Option<&str>) -> Markup {
     html! { @if let Some(at) = at { time datetime=(at) { (at) } } }
 }
 
