@@ -173,7 +173,8 @@ pub(in crate::gateway) async fn feed(mut drafts: Drafts, of: Option<Principal>, 
     let sent = async {
         send_all(&mut drafts, of.as_ref(), &mut to).await?;
         let text = r#"{"what":"end"}"#.to_owned();
-        to.send(Event { cursor: None, name: "end", text, held: None }).await
+        to.send(Event { cursor: None, name: "end", text, held: None }).await?;
+        to.end().await
     };
     tokio::select! {
         // The reader may have left meanwhile.

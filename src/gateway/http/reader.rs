@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
@@ -96,6 +96,17 @@ impl Reader {
             }
             // It waits until the system has the event.
             Self::Socket(socket) => socket.send(Message::Text(text.into())).await.ok(),
+        }
+    }
+
+    /// Says that nothing more comes: a WebSocket ends with a close frame (RFC 6455, section 7.4.1).
+    pub(super) async fn end(&mut self) -> Option<()> {
+        match self {
+            Self::Events(..) => Some(()),
+            Self::Socket(socket) => {
+                let frame = CloseFrame { code: close_code::NORMAL, reason: Utf8Bytes::default() };
+                socket.send(Message::Close(Some(frame))).await.ok()
+            }
         }
     }
 
