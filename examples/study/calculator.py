@@ -2,13 +2,16 @@
 
 import ast
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
 from systole_sdk import listener, named, payload, run
 
 STUDY = "urn:example:study:v1"
-OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+OPERATORS: dict[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+}
 
 
 @payload(STUDY)

@@ -10,14 +10,19 @@ import os
 import sys
 import typing
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ._process import Message, Recorded, Worker, current, legible
 from ._xml import bare, check, encode, limit_text, said
 
 _worker = Worker()
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+@overload
+def listener(what: str) -> Callable[[_Function], _Function]: ...
+@overload
+def listener(what: _Function) -> _Function: ...
 def listener(what: Any) -> Any:
     """Registers a function for the payloads of its first parameter's type, or for a name: `@listener("{namespace}name")`."""
     if isinstance(what, str):

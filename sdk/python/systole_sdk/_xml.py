@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 from xml.sax.saxutils import escape
 
 # White space in XML: Python strips more.
@@ -36,23 +36,25 @@ _NO_CHARACTER = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 _LONE = re.compile("[\ud800-\udfff]")
 _RESERVED = ("http://www.w3.org/XML/1998/namespace", "http://www.w3.org/2000/xmlns/")
 
+_Class = TypeVar("_Class")
+
 # The payloads of this program, by name.
 payloads: dict[str, type] = {}
 
 
-def payload(name: str) -> Callable[[type], type]:
+def payload(name: str) -> Callable[[type[_Class]], type[_Class]]:
     """Makes a dataclass a payload, by its namespace and the class's name in kebab case, or by `{namespace}name`."""
     if not isinstance(name, str):
         raise TypeError(f"the name of a payload has to be a str, not {type(name).__name__}")
 
-    def mark(cls: type) -> type:
+    def mark(cls: type[_Class]) -> type[_Class]:
         if "__dataclass_fields__" not in vars(cls):
             raise TypeError(f"{cls.__name__} is no dataclass: write @dataclass between @payload and the class")
         namespace, _, local = name[1:].rpartition("}") if name.startswith("{") else (name, "", _kebab(cls.__name__))
         if not _NAMESPACE.fullmatch(namespace) or namespace in _RESERVED:
             raise TypeError(f"{cls.__name__}: {namespace!r} is no namespace: write a URI, such as urn:example:orders:v1")
         _check_name(cls.__name__, local)
-        for field in dataclasses.fields(cls):
+        for field in dataclasses.fields(typing.cast(Any, cls)):
             _name(f"{cls.__name__}.{field.name}", field)
         qname = f"{{{namespace}}}{local}"
         if (own := vars(cls).get("__payload__", qname)) != qname:
