@@ -112,10 +112,13 @@ pub(super) struct Run {
     /// A message that was given as an argument; no file is read then.
     #[arg(skip)]
     message: Option<Bytes>,
+    /// True where a fault is the end of the run, and the events before it tell why.
+    #[arg(skip)]
+    tells_refusals: bool,
 }
 
 impl Run {
-    /// A run of one shard without files that shows no events.
+    /// A run of one shard without files that shows no events but those that tell why the answer is a fault.
     fn quietly(organism: PathBuf) -> Self {
         let (files, drop) = (Vec::new(), Vec::new());
         let (until_idle, restart, watch, again, open, print0, json) = (false, false, false, false, false, false, false);
@@ -133,6 +136,7 @@ impl Run {
             json,
             quiet: true,
             message: None,
+            tells_refusals: true,
         }
     }
 

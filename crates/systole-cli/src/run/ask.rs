@@ -11,13 +11,14 @@ use systole::drafts::Drafts;
 use systole::journal::Journaled;
 use systole::listeners::human::Console;
 use systole::process::conceal;
-use systole::runtime::{Conversation, Organism, SendError};
-use systole_core::core::Egress;
+use systole::runtime::{Conversation, Events, Observed, Organism, SendError};
+use systole_core::core::{Egress, EventKind};
 use tokio::time::{sleep, timeout};
 
 use super::input::{Input, Message, Taken};
 use super::launch::{Launched, Stage};
 use super::{CLIENT, GRACE, RETRY, Run, UNANSWERED, note_questions};
+use crate::event_line::EventLine;
 use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::units;
@@ -32,8 +33,9 @@ const REST: Duration = Duration::from_millis(500);
 const HELP: &str = "\
 The organism starts, gets the message from the client 'cli', and ends after its answer; if it runs already, and has a \
 journal, it gets the message and goes on. The payload of the answer is \
-printed on standard output, with --stream behind what listeners wrote of it, on standard error. Events are not shown, and only warnings and errors of the log, unless SYSTOLE_LOG sets another \
-level.
+printed on standard output, with --stream behind what listeners wrote of it, on standard error. If it is a fault, standard \
+error has what the pump refused of that which listeners wrote, with the rule. Other events are not shown, and only warnings and \
+errors of the log, unless SYSTOLE_LOG sets another level.
 
 Exit codes: 0 the answer was a reply, 1 it was a fault, or there was no answer, 2 the message could not be sent, 3 the \
 organism could not go on, 4 the answer depends on a person, and there is no keyboard, 130 a signal stopped it.";
@@ -70,7 +72,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
         return online(args, journal);
     }
     let mut stage = Stage::of(&run, survey)?;
-    let Launched { running, durable, .. } = stage.launch(&run)?;
+    let Launched { running, durable, mut events, .. } = stage.launch(&run)?;
     let organism = &running.organism;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let exchange = async {
@@ -108,7 +110,11 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
         });
         // The answer counts as read once standard output has it.
         let printed = async {
-            let code = print(&stage.screen, answered?, args.envelope)?;
+            let answer = answered?;
+            if answer.as_ref().is_some_and(|answer| answer.fault.is_some()) {
+                tell_refusals(events.as_mut(), &stage.screen);
+            }
+            let code = print(&stage.screen, answer, args.envelope)?;
             tokio::select! {
                 () = stage.screen.written() => Ok(code),
                 error = stage.screen.failed() => Err(error.into()),
@@ -161,7 +167,12 @@ fn online(args: &Ask, journal: &Journaled) -> Result<ExitCode, Failure> {
     let text = if args.envelope { &answer["envelope"] } else { &answer["payload"] };
     let text = text.as_str().ok_or_else(|| Failure::no("the conversation closed without an answer"))?;
     print::document(format!("{text}\n").as_bytes())?;
-    Ok(if answer["fault"].is_string() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    if !answer["fault"].is_string() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let conversation = answer["conversation"].as_str().unwrap_or_default();
+    print::note(format_args!("`systole thread show {conversation}` shows what went before, and what was refused"));
+    Ok(ExitCode::FAILURE)
 }
 
 /// Shows drafts, for ever.
@@ -217,6 +228,18 @@ async fn send(conversation: &mut Conversation, message: Message) -> Result<(), F
             Ok(()) => return Ok(()),
             Err(SendError::Overloaded(_) | SendError::Unread | SendError::LogFull) => sleep(RETRY).await,
             Err(error) => return Err(Failure::unusable(error.to_string())),
+        }
+    }
+}
+
+/// Says what the listeners wrote that was refused: the caller of a listener gets a fault that doesn't quote it.
+fn tell_refusals(events: Option<&mut Events>, screen: &Screen) {
+    let observed = events.into_iter().flat_map(|events| std::iter::from_fn(|| events.try_next()));
+    for event in observed {
+        if let Observed::Event(event) = event
+            && let EventKind::Refused { .. } = event.kind
+        {
+            screen.note(&EventLine(&event).to_string());
         }
     }
 }

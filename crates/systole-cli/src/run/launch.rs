@@ -116,7 +116,8 @@ impl Stage {
         if let Some(shards) = args.shards {
             builder.organism = builder.organism.shards(shards);
         }
-        let events = (!args.quiet || self.screen.has_desk()).then(|| builder.organism.events());
+        let is_read = !args.quiet || args.tells_refusals || self.screen.has_desk();
+        let events = is_read.then(|| builder.organism.events());
         let running = builder.start(&[CLIENT]).map_err(unusable)?;
         if let Some(link) = running.console_link().filter(|_| args.open) {
             self.screen.note(&format!("the console: {link}"));

@@ -96,6 +96,22 @@ fn the_words_of_a_program_are_shown_if_it_fails() {
 }
 
 #[test]
+fn an_output_that_was_refused_is_shown_with_the_rule_that_it_breaks() {
+    let folder = Scratch::new("refused-output");
+    let schema = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:w'>\
+                  <xs:element name='add' type='xs:string'/><xs:element name='sum' type='xs:int'/></xs:schema>";
+    std::fs::write(folder.join("w.xsd"), schema).unwrap();
+    let organism = "organism: { name: w }\nclients: [{ name: cli, calls: ['{urn:w}add'] }]\nlisteners:\n  - name: adder\n    schemas: [w.xsd]\n    \
+                    accepts: ['{urn:w}add']\n    replies: ['{urn:w}sum']\n    \
+                    command: [sh, -c, 'echo \"<sum xmlns=\\\"urn:w\\\">many</sum>\"']\n";
+    std::fs::write(folder.join("organism.yaml"), organism).unwrap();
+    let (code, out, err) = ask(&folder, &["organism.yaml", "<add xmlns='urn:w'/>"], "");
+    assert_eq!(code, 1, "{err}");
+    assert!(out.contains("<code>payload</code>") && !out.contains("many"), "{out}");
+    assert!(err.contains("adder") && err.contains("found 'many'") && err.contains(">many</sum>"), "{err}");
+}
+
+#[test]
 fn an_answer_that_does_not_come_in_time_is_none() {
     let pid = fresh("ask");
     let hang = format!("<hang xmlns='urn:t'>{}</hang>", pid.display());
