@@ -91,6 +91,8 @@ mod accept;
 pub mod actor;
 #[cfg(feature = "yaml")]
 pub mod config;
+#[cfg(feature = "gateway")]
+pub mod console;
 pub mod drafts;
 #[cfg(feature = "gateway")]
 pub mod gateway;

@@ -239,6 +239,7 @@ impl Config {
             _ => None,
         });
         let gateway = Gateway::new(settings, remote)?.listen()?;
+        let gateway = if settings.console { crate::console::serve(gateway) } else { gateway };
         #[cfg(feature = "compat-molecule")]
         let gateway = if settings.molecule { crate::molecule::serve(gateway, &self.blueprint) } else { gateway };
         Ok(Some(gateway))

@@ -19,6 +19,7 @@ mod http;
 mod judge;
 mod listener;
 mod notices;
+pub(crate) mod pages;
 mod problem;
 mod push;
 mod recovered_mail;
@@ -74,6 +75,8 @@ pub struct Gateway {
     answer_mailboxes: HashMap<Name, Name>,
     /// The routes of all calls, those of façades included.
     routes: http::Routes,
+    /// The paths of pages for browsers, if there are any.
+    is_page: Option<fn(&str) -> bool>,
     /// Paths that answer 404 for an unknown token.
     removal_notice: fn(&str) -> bool,
     socket: Option<BoundSocket>,
@@ -129,10 +132,7 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         let mailboxes = MailboxService::new(listeners);
         let endpoints = Endpoints::declared(&mailboxes)?;
-        let (mut routes, description) = http::split(http::calls());
-        if settings.console {
-            routes = routes.merge(http::console::routes());
-        }
+        let (routes, description) = http::split(http::calls());
         let settings = settings.clone();
         let removal_notice = |_: &str| false;
         Ok(Self {
@@ -143,6 +143,7 @@ impl Gateway {
             format: None,
             answer_mailboxes: HashMap::new(),
             routes,
+            is_page: None,
             removal_notice,
             socket: None,
             description,
@@ -219,7 +220,7 @@ impl Gateway {
         let served = self.attach(organism, others)?;
         let admission = served.app.edge.admission.clone();
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let link = served.app.settings.console.then(|| (scheme, served.app.link.clone()));
+        let link = served.app.is_page.map(|_| (scheme, served.app.link.clone()));
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let Attached { router, work, .. } = served;
@@ -272,6 +273,7 @@ impl Gateway {
             edge: Edge::new(&settings, answer),
             description: self.description,
             settings,
+            is_page: self.is_page,
             removal_notice: self.removal_notice,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),
@@ -282,7 +284,6 @@ impl Gateway {
             judge,
             tally: tally.clone(),
             link: Arc::new(http::browser::Link::new(&secret)),
-            pages: Arc::default(),
         });
         let router = http::router(app.clone(), self.routes);
         let organism = organism.clone();
@@ -405,7 +406,7 @@ impl Work {
 pub struct Serving {
     address: SocketAddr,
     mailboxes: MailboxService,
-    /// The scheme and the links of the console; absent without one.
+    /// The scheme, and the links that sign browsers in; absent without pages.
     link: Option<(&'static str, Arc<http::browser::Link>)>,
     end: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -417,7 +418,7 @@ impl Serving {
         self.address
     }
 
-    /// Makes a link that signs an operator in at the console, once and within ten minutes; `None` without one (`console: true`).
+    /// Makes a link that signs an operator in at the console, once and within ten minutes; `None` without one.
     pub fn console_link(&self) -> Option<String> {
         let ((scheme, link), now) = (self.link.as_ref()?, self.mailboxes.clock()?.now());
         let mut address = self.address;

@@ -40,11 +40,11 @@ pub struct Problem {
 
 /// A problem, among the extensions of its response.
 #[derive(Clone)]
-pub(super) struct Rejection {
+pub(crate) struct Rejection {
     /// The short code for machines.
-    pub(super) code: &'static str,
+    pub(crate) code: &'static str,
     /// The reason.
-    pub(super) detail: Arc<str>,
+    pub(crate) detail: Arc<str>,
 }
 
 /// Problem details: RFC 9457.

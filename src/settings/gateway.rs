@@ -34,7 +34,8 @@ pub struct GatewaySettings {
     pub body_time: Duration,
     /// Clients that have a mailbox, each with the remote listener whose mailbox it is.
     pub mailboxes: BTreeMap<Name, Name>,
-    /// True if people find pages at `/`, to see and steer the organism (docs/console.md).
+    /// True if people find pages at `/`, to see and steer the organism (docs/console.md). `Config::into_builder` reads it; a program
+    /// calls `systole::console::serve`.
     pub console: bool,
     /// True if agents of Molecule AI's SDK are served (feature `compat-molecule`).
     pub molecule: bool,

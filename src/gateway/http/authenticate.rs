@@ -22,7 +22,7 @@ use super::bodies::Held;
 use super::browser::Session;
 use super::failures::Reason;
 use super::unauthenticated::{RATE, RequestGroup, Turn};
-use super::{browser, protocol, rejections};
+use super::{protocol, rejections};
 use crate::accept::{ClientSide, RequestPermit};
 use crate::gateway::problem::Problem;
 use crate::gateway::{Principal, PrincipalKind};
@@ -45,7 +45,7 @@ const WAITS: Duration = Duration::from_secs(5);
 
 /// The caller of a request, among its extensions. Without one no body is read.
 pub struct Authenticated {
-    pub(super) principal: Principal,
+    pub(in crate::gateway) principal: Principal,
     credential: Credential,
     /// The bytes of the request's body that are in memory.
     held: Held,
@@ -118,7 +118,7 @@ impl Authenticated {
     }
 
     /// The session of the browser, if it is one that signed in.
-    pub(super) fn session(&self) -> Option<Session> {
+    pub(crate) fn session(&self) -> Option<Session> {
         match self.credential {
             Credential::SignedIn(session) => Some(session),
             Credential::Token(_) => None,
@@ -194,7 +194,7 @@ async fn signed_in(
     path: &str,
     headers: &HeaderMap,
 ) -> Result<Option<(Credential, Principal)>, QueryError> {
-    if !(app.settings.console && browser::is_page(path)) {
+    if !app.is_page.is_some_and(|is_page| is_page(path)) {
         return Ok(None);
     }
     let Some(session) = app.link.session(app, headers).await? else { return Ok(None) };
@@ -264,7 +264,7 @@ async fn refuse(app: &AppState, permit: Option<RequestPermit>, reason: Reason) -
 }
 
 /// Counts a failure, and waits.
-pub(super) async fn fail(app: &AppState, permit: Option<RequestPermit>, reason: Reason) {
+pub(in crate::gateway) async fn fail(app: &AppState, permit: Option<RequestPermit>, reason: Reason) {
     app.edge.failures.count(reason);
     if let Some(permit) = permit {
         let delay = app.edge.failures.fail(permit.source(), app.mailboxes.now());

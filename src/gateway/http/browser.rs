@@ -25,40 +25,12 @@ use crate::operations::SIGN_OUT;
 /// The time for which a link can be opened.
 const OPENS: Duration = Duration::from_secs(600);
 /// The time for which a browser is signed in.
-pub(super) const SIGNED_IN: Duration = Duration::from_secs(12 * 3600);
+pub(crate) const SIGNED_IN: Duration = Duration::from_secs(12 * 3600);
 /// Acts that are read at once.
 const ACTS: usize = 500;
 
-/// The first segments of the paths of the console.
-const PATHS: [&str; 19] = [
-    "",
-    "act",
-    "acts",
-    "check",
-    "console.css",
-    "console.js",
-    "console.svg",
-    "conversations",
-    "dead-letters",
-    "listeners",
-    "live",
-    "login",
-    "logout",
-    "mailboxes",
-    "messages",
-    "models",
-    "questions",
-    "tasks",
-    "threads",
-];
-
-/// Returns whether a path is one of the console, where a cookie is good.
-pub(super) fn is_page(path: &str) -> bool {
-    PATHS.contains(&path.trim_start_matches('/').split('/').next().unwrap_or_default())
-}
-
 /// The secret of statements, and the links that were opened.
-pub(in crate::gateway) struct Link {
+pub(crate) struct Link {
     key: [u8; 32],
     /// The key of links and of the sessions that they open, of this start alone: what was opened before is not known to a later
     /// one.
@@ -71,15 +43,15 @@ pub(in crate::gateway) struct Link {
 }
 
 /// The id of a session.
-pub(super) type SessionId = [u8; 32];
+pub(crate) type SessionId = [u8; 32];
 
 /// A browser that is signed in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Session {
-    pub(super) id: SessionId,
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
     /// The token that signed it in; none for a link.
-    pub(super) token: Option<TokenHash>,
-    pub(super) until: Time,
+    pub(crate) token: Option<TokenHash>,
+    pub(crate) until: Time,
 }
 
 impl fmt::Debug for Link {
@@ -90,7 +62,7 @@ impl fmt::Debug for Link {
 
 impl Link {
     /// The links of an organism with that secret.
-    pub(in crate::gateway) fn new(secret: &[u8; 32]) -> Self {
+    pub(crate) fn new(secret: &[u8; 32]) -> Self {
         let key = blake3::derive_key("systole gateway 2026 console", secret);
         let name = blake3::derive_key("systole gateway 2026 console cookie", secret);
         let cookie = format!("systole_console_{}", &Hash::from_bytes(name).to_hex()[..16]);
@@ -98,17 +70,17 @@ impl Link {
     }
 
     /// The name of the cookie.
-    pub(super) fn cookie(&self) -> &str {
+    pub(crate) fn cookie(&self) -> &str {
         &self.cookie
     }
 
     /// The path and query of a link that signs an operator in once, within ten minutes.
-    pub(in crate::gateway) fn make(&self, now: Time) -> String {
+    pub(crate) fn make(&self, now: Time) -> String {
         format!("/login?link={}", self.statement("link", now.after(OPENS), &[Token::draw().hash().0]))
     }
 
     /// Takes a link; each is taken once.
-    pub(super) fn open(&self, link: &str, now: Time) -> bool {
+    pub(crate) fn open(&self, link: &str, now: Time) -> bool {
         let Some((until, [number])) = self.read("link", link) else { return false };
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.retain(|_, until| *until > now);
@@ -116,7 +88,7 @@ impl Link {
     }
 
     /// The value of a cookie that signs a browser in until then: by a token, or as an operator.
-    pub(super) fn sign_in(&self, token: Option<TokenHash>, until: Time) -> String {
+    pub(crate) fn sign_in(&self, token: Option<TokenHash>, until: Time) -> String {
         let id = Token::draw().hash().0;
         match token {
             Some(TokenHash(token)) => self.statement("cookie", until, &[id, token]),
@@ -125,7 +97,7 @@ impl Link {
     }
 
     /// The session of a browser that has signed in, unless it is over.
-    pub(super) async fn session(&self, app: &AppState, headers: &HeaderMap) -> Result<Option<Session>, QueryError> {
+    pub(crate) async fn session(&self, app: &AppState, headers: &HeaderMap) -> Result<Option<Session>, QueryError> {
         let cookies = headers.get_all(COOKIE).iter().filter_map(|field| field.to_str().ok());
         let mut pairs = cookies.flat_map(|field| field.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let Some((_, statement)) = pairs.find(|(name, _)| *name == self.cookie) else { return Ok(None) };
@@ -140,13 +112,13 @@ impl Link {
     }
 
     /// Returns whether a session is over: it was signed out, or its time has passed.
-    pub(super) async fn is_over(&self, app: &AppState, session: &Session) -> Result<bool, QueryError> {
+    pub(crate) async fn is_over(&self, app: &AppState, session: &Session) -> Result<bool, QueryError> {
         let over = self.over(app).await?.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(session.until <= app.mailboxes.now() || over.contains_key(&session.id))
     }
 
     /// Ends a session from now on. The journal gets it as an act.
-    pub(super) async fn sign_out(&self, app: &AppState, session: &Session) -> Result<(), QueryError> {
+    pub(crate) async fn sign_out(&self, app: &AppState, session: &Session) -> Result<(), QueryError> {
         let now = app.mailboxes.now();
         let mut over = self.over(app).await?.lock().unwrap_or_else(PoisonError::into_inner);
         over.retain(|_, until| *until > now);

@@ -46,7 +46,7 @@ impl Caller {
     }
 
     /// The principal, as questions to people know it.
-    pub(super) fn answerer(&self) -> Result<Answerer, Problem> {
+    pub(crate) fn answerer(&self) -> Result<Answerer, Problem> {
         let is_operator = match self.0.kind {
             PrincipalKind::Admin => true,
             PrincipalKind::Person => false,

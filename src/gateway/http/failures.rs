@@ -26,7 +26,7 @@ const LOGGED: (Duration, u32) = (Duration::from_secs(1), 10);
 
 /// Reason why a caller is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(in crate::gateway) enum Reason {
     /// The request has no credentials.
     Missing,
     /// The credentials are no bearer token.

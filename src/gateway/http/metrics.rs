@@ -29,7 +29,7 @@ const BATCH: usize = 256;
 
 /// The figures that events tell.
 #[derive(Debug, Default)]
-pub(in crate::gateway) struct Tally(Mutex<Counting>);
+pub(crate) struct Tally(Mutex<Counting>);
 
 #[derive(Debug, Default)]
 struct Counting {
@@ -82,33 +82,33 @@ struct Model {
 }
 
 /// The use of one backend by one listener.
-pub(super) struct ModelFigures {
-    pub(super) listener: String,
-    pub(super) backend: Arc<str>,
-    pub(super) answered: u64,
-    pub(super) failed: u64,
-    pub(super) usage: Usage,
+pub(crate) struct ModelFigures {
+    pub(crate) listener: String,
+    pub(crate) backend: Arc<str>,
+    pub(crate) answered: u64,
+    pub(crate) failed: u64,
+    pub(crate) usage: Usage,
     /// Mean time of a request.
-    pub(super) mean: Duration,
+    pub(crate) mean: Duration,
     /// Outputs of the listener that were refused, and repairs of them.
-    pub(super) refused: u64,
-    pub(super) repaired: u64,
+    pub(crate) refused: u64,
+    pub(crate) repaired: u64,
 }
 
 /// The work of one listener.
 #[derive(Default)]
-pub(super) struct ListenerFigures {
+pub(crate) struct ListenerFigures {
     /// Messages that its handlers got.
-    pub(super) deliveries: u64,
+    pub(crate) deliveries: u64,
     /// Mean time from the opening of a thread until its handler got the request, and that of a handler.
-    pub(super) waited: Duration,
-    pub(super) took: Duration,
+    pub(crate) waited: Duration,
+    pub(crate) took: Duration,
     /// Handlers that ended, by outcome, and faults by code.
-    pub(super) ended: BTreeMap<&'static str, u64>,
-    pub(super) faults: BTreeMap<&'static str, u64>,
+    pub(crate) ended: BTreeMap<&'static str, u64>,
+    pub(crate) faults: BTreeMap<&'static str, u64>,
     /// Outputs that were refused, and repairs.
-    pub(super) refusals: BTreeMap<&'static str, u64>,
-    pub(super) repairs: BTreeMap<&'static str, u64>,
+    pub(crate) refusals: BTreeMap<&'static str, u64>,
+    pub(crate) repairs: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
@@ -123,7 +123,7 @@ impl Tally {
     }
 
     /// The models that were asked, by listener and backend.
-    pub(super) fn models(&self) -> Vec<ModelFigures> {
+    pub(crate) fn models(&self) -> Vec<ModelFigures> {
         let figures = self.read();
         let sum = |counts: &BTreeMap<&str, u64>| counts.values().sum();
         let of_party = |(name, party): (&Option<Name>, &Party)| {
@@ -148,7 +148,7 @@ impl Tally {
     }
 
     /// The work of a listener, since the start.
-    pub(super) fn listener(&self, name: &Name) -> ListenerFigures {
+    pub(crate) fn listener(&self, name: &Name) -> ListenerFigures {
         let counting = self.counting();
         let Some(party) = counting.figures.parties.get(&Some(name.clone())) else { return ListenerFigures::default() };
         let Party { deliveries, ended, took, waited, faults, refusals, repairs, .. } = party.clone();

@@ -1,14 +1,13 @@
 //! The HTTP side: routes, and the checks before each of them.
 
 pub(super) mod admin;
-mod authenticate;
+pub(super) mod authenticate;
 mod bodies;
 pub(super) mod browser;
 mod call;
 mod caller;
-pub(super) mod console;
 pub(super) mod drafts;
-mod failures;
+pub(super) mod failures;
 mod health;
 mod jobs;
 mod json_document;
@@ -24,13 +23,13 @@ pub(super) mod questions;
 mod rate;
 pub(super) mod reader;
 mod rejections;
-mod request;
+pub(super) mod request;
 mod resource_request;
 mod sessions;
 mod stream;
 mod tasks;
 mod unauthenticated;
-mod view;
+pub(super) mod view;
 
 use std::sync::Arc;
 
@@ -58,7 +57,7 @@ pub(super) use call::{Description, split};
 pub use caller::Caller;
 use failures::Failures;
 use health::Health;
-pub(super) use metrics::Tally;
+pub(crate) use metrics::Tally;
 use presence::Presence;
 use rate::Rate;
 use rejections::Rejections;
@@ -120,10 +119,10 @@ pub struct AppState {
     pub(super) judge: Arc<Judge>,
     pub(super) edge: Edge,
     pub(super) tally: Arc<Tally>,
-    /// Links into the console.
+    /// The paths of pages for browsers, if there are any.
+    pub(super) is_page: Option<fn(&str) -> bool>,
+    /// Browsers that are signed in, and links that sign one in.
     pub(super) link: Arc<browser::Link>,
-    /// Pages of the console that are live.
-    pub(super) pages: Arc<console::OpenPages>,
     /// The description of all calls that are served.
     pub(super) description: Description,
 }
@@ -401,7 +400,7 @@ pub(super) fn router(app: Arc<AppState>, routes: Routes) -> Router {
 /// Gives refusals of the framework the shape of any other problem.
 async fn one_shape(response: Response) -> Response {
     let status = response.status();
-    // A page of the console tells of a problem to a person.
+    // A page tells of a problem to a person.
     let is_page = response.headers().contains_key(CONTENT_SECURITY_POLICY);
     let ours = is_page || response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == PROBLEM);
     if ours || !(status.is_client_error() || status.is_server_error()) {

@@ -31,11 +31,11 @@ pub(super) const KEY: usize = 255;
 const JSON: usize = 64 << 10;
 
 /// The parameters of a query, each once.
-pub(super) struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Parses the query of a request that may have these parameters.
-    pub(super) fn of(request: &Request, known: &[&str]) -> Result<Self, Problem> {
+    pub(crate) fn of(request: &Request, known: &[&str]) -> Result<Self, Problem> {
         let pairs = fields(request.uri().query().unwrap_or_default().as_bytes())?;
         for (at, (key, _)) in pairs.iter().enumerate() {
             if !known.contains(&key.as_str()) {
@@ -54,7 +54,7 @@ impl Query {
         Self(vec![(key.to_owned(), value.to_owned())])
     }
 
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(found, _)| found == key).map(|(_, value)| value.as_str())
     }
 
@@ -85,7 +85,7 @@ impl Query {
 ///
 /// # Errors
 /// [`Problem`] for bytes that are no UTF-8: they would become other ones.
-pub(super) fn fields(text: &[u8]) -> Result<Vec<(String, String)>, Problem> {
+pub(crate) fn fields(text: &[u8]) -> Result<Vec<(String, String)>, Problem> {
     let read = |text: &[u8]| {
         let spaced: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
         let decoded: Vec<u8> = percent_encoding::percent_decode(&spaced).collect();
@@ -203,7 +203,7 @@ const CHARSETS: [&str; 3] = ["utf-8", "utf8", "us-ascii"];
 const UNSAID: &str = "application/x-www-form-urlencoded";
 
 /// Reads the bytes of an envelope or of payloads.
-pub(super) async fn body(app: &AppState, request: Request) -> Result<Bytes, Problem> {
+pub(crate) async fn body(app: &AppState, request: Request) -> Result<Bytes, Problem> {
     read(app, request, message_bytes(app), Media::Xml).await
 }
 

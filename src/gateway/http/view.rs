@@ -42,7 +42,7 @@ pub(super) fn envelope(text: Bytes) -> Response {
     typed(StatusCode::OK, "application/xml", text)
 }
 
-pub(super) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
+pub(crate) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

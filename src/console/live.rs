@@ -5,6 +5,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Request, State};
@@ -18,9 +19,7 @@ use super::page::Shown;
 use super::views::Place;
 use crate::accept::RequestPermit;
 use crate::drafts::Drafts;
-use crate::gateway::http::AppState;
-use crate::gateway::http::authenticate::Authenticated;
-use crate::gateway::problem::Problem;
+use crate::gateway::pages::{AppState, Authenticated, Problem};
 use crate::runtime::{Events, Observed};
 
 /// Most bytes of a frame of a browser: it sends its path.
@@ -41,7 +40,7 @@ const PAGES: usize = 32;
 
 /// The pages that are open, by the name of who looks at them.
 #[derive(Debug, Default)]
-pub(in crate::gateway) struct OpenPages(Mutex<HashMap<Name, usize>>);
+pub(super) struct OpenPages(Mutex<HashMap<Name, usize>>);
 
 /// An open page; dropped, it is closed.
 struct OpenPage {
@@ -74,6 +73,7 @@ impl Drop for OpenPage {
 /// `GET /live`
 pub(super) async fn live(
     State(app): State<Arc<AppState>>,
+    Extension(pages): Extension<Arc<OpenPages>>,
     visitor: Result<Visitor, Response>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     request: Request,
@@ -81,7 +81,7 @@ pub(super) async fn live(
     let known = request.extensions().get::<Arc<Authenticated>>().cloned();
     let (Ok(visitor), Some(known)) = (visitor, known) else { return Problem::unauthorized().into_response() };
     let Ok(upgrade) = upgrade else { return Problem::bad_request("a WebSocket belongs here").into_response() };
-    let Some(page) = app.pages.open(visitor.name()) else {
+    let Some(page) = pages.open(visitor.name()) else {
         let why = format!("{PAGES} pages are live for {}: close one", visitor.name());
         return Problem::too_many("pages", why, 30).into_response();
     };
@@ -101,13 +101,13 @@ async fn feed(app: &AppState, visitor: &Visitor, known: &Authenticated, mut sock
         return None;
     }
     // From before the first look, so that no change falls between the two.
-    let mut events = app.organism.events()?;
+    let mut events = app.organism().events()?;
     let mut shown = Shown::default();
     let mut drafts = match place.conversation() {
-        Some(conversation) => Some(app.organism.drafts(conversation, None).await),
+        Some(conversation) => Some(app.organism().drafts(conversation, None).await),
         None => None,
     };
-    while !app.mailboxes.is_stopping() && known.is_valid(app).await {
+    while !app.is_stopping() && known.is_valid(app).await {
         let page = tokio::select! {
             page = place.render(app, visitor, true) => page.ok()?,
             () = left(&mut socket) => return None,
@@ -122,7 +122,7 @@ async fn feed(app: &AppState, visitor: &Visitor, known: &Authenticated, mut sock
             () = news(&mut events, &place) => {}
             () = draft_news(drafts.as_mut()) => {}
             () = sleep(QUIET) => {}
-            () = app.mailboxes.stopping() => return None,
+            () = app.stopping() => return None,
             () = left(&mut socket) => return None,
         }
         if timeout_at(gathered, left(&mut socket)).await.is_ok() {

@@ -15,7 +15,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Display;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::request::Parts;
@@ -23,19 +22,16 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use bytes::Bytes;
 use maud::html;
 use systole_core::vocab::Name;
 
-pub(in crate::gateway) use self::live::OpenPages;
+use self::live::OpenPages;
 use self::page::{Page, Viewer, document};
 use self::views::{Place, Written};
-use super::authenticate::Authenticated;
-use super::caller::Caller;
-use super::request::{body, fields};
-use super::{AppState, Routes, view};
-use crate::gateway::PrincipalKind;
-use crate::gateway::problem::{Problem, Rejection};
+use crate::gateway::pages::{AppState, Authenticated, Caller, Problem, Rejection, Routes, body, fields, typed};
+use crate::gateway::{Gateway, PrincipalKind};
 use crate::operations::{Act, Letters, Outcome, Questions, Wanted};
 
 const STYLE: &str = include_str!("console.css");
@@ -49,11 +45,44 @@ const LIVE_PATH: &str = "/live";
 /// The most conversations of one act on a filter.
 const MOST: usize = 1000;
 
+/// The first segments of the paths of the console.
+const PATHS: [&str; 19] = [
+    "",
+    "act",
+    "acts",
+    "check",
+    "console.css",
+    "console.js",
+    "console.svg",
+    "conversations",
+    "dead-letters",
+    "listeners",
+    "live",
+    "login",
+    "logout",
+    "mailboxes",
+    "messages",
+    "models",
+    "questions",
+    "tasks",
+    "threads",
+];
+
+/// Returns whether a path is one of the console.
+fn is_page(path: &str) -> bool {
+    PATHS.contains(&path.trim_start_matches('/').split('/').next().unwrap_or_default())
+}
+
+/// Serves the console by way of a gateway.
+pub fn serve(gateway: Gateway) -> Gateway {
+    gateway.with_pages(routes(), is_page)
+}
+
 /// The routes of the console.
-pub(in crate::gateway) fn routes() -> Routes {
+fn routes() -> Routes {
     let file = |kind: &'static str, text: &'static str| {
         get(async move || {
-            let mut response = view::typed(StatusCode::OK, kind, text);
+            let mut response = typed(StatusCode::OK, kind, text);
             response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("max-age=3600"));
             response
         })
@@ -81,6 +110,7 @@ pub(in crate::gateway) fn routes() -> Routes {
         .route(STYLE_PATH, file("text/css; charset=utf-8", STYLE))
         .route(SCRIPT_PATH, file("text/javascript; charset=utf-8", SCRIPT))
         .route("/console.svg", file("image/svg+xml", PICTURE))
+        .layer(Extension(Arc::<OpenPages>::default()))
         .layer(from_fn(check_origin))
         .layer(map_response(dressed))
 }
@@ -105,7 +135,7 @@ async fn dressed(mut response: Response) -> Response {
 
 /// Makes a page of HTML.
 fn html_page(status: StatusCode, text: String) -> Response {
-    view::typed(status, "text/html; charset=utf-8", text)
+    typed(status, "text/html; charset=utf-8", text)
 }
 
 /// Sends the browser to another page of the console.
@@ -168,9 +198,10 @@ impl FromRequestParts<Arc<AppState>> for Visitor {
     async fn from_request_parts(parts: &mut Parts, _: &Arc<AppState>) -> Result<Self, Response> {
         let known = parts.extensions.get::<Arc<Authenticated>>();
         let visitor = known.and_then(|known| {
-            let is_admin = known.principal.kind == PrincipalKind::Admin;
-            let may = is_admin || known.principal.kind == PrincipalKind::Person;
-            may.then(|| Self { caller: Caller(known.principal.clone()), is_admin })
+            let caller = known.caller();
+            let is_admin = caller.who().kind == PrincipalKind::Admin;
+            let may = is_admin || caller.who().kind == PrincipalKind::Person;
+            may.then_some(Self { caller, is_admin })
         });
         visitor.ok_or_else(|| {
             let page = Place::of(&parts.uri).and_then(|_| parts.uri.path_and_query());
@@ -183,17 +214,17 @@ impl FromRequestParts<Arc<AppState>> for Visitor {
 
 impl Visitor {
     fn questions<'a>(&self, app: &'a AppState) -> Result<Questions<'a>, Problem> {
-        Ok(app.organism.questions(self.caller.answerer()?))
+        Ok(app.organism().questions(self.caller.answerer()?))
     }
 
     fn name(&self) -> &Name {
-        &self.caller.0.name
+        &self.caller.who().name
     }
 
     /// Writes a page for them.
     fn page(&self, app: &AppState, status: StatusCode, page: &Page) -> Result<Response, Problem> {
         let viewer = Viewer {
-            organism: app.organism.blueprint().organism.clone(),
+            organism: app.organism().blueprint().organism.clone(),
             name: self.name().to_string(),
             is_admin: self.is_admin,
             questions: self.questions(app)?.waiting(),
@@ -240,7 +271,7 @@ async fn act(State(app): State<Arc<AppState>>, visitor: Visitor, request: Reques
         return Err(Problem::forbidden("that is for admins").into());
     }
     let form = Form::read(&body(&app, request).await?)?;
-    let operations = app.organism.operations(visitor.name().clone());
+    let operations = app.organism().operations(visitor.name().clone());
     let acts = acts(&app, &visitor, &form).await?;
     let mut outcomes: Vec<Outcome> = Vec::new();
     for act in &acts {
@@ -269,7 +300,7 @@ async fn check(
         return Err(Problem::forbidden("that is for admins").into());
     };
     let form = Form::read(&body(&app, request).await?)?;
-    let operations = app.organism.operations(visitor.name().clone());
+    let operations = app.organism().operations(visitor.name().clone());
     Ok(judged(operations.judge_edit(&form.text("text").unwrap_or_default())))
 }
 
@@ -279,7 +310,7 @@ fn judged(judgement: Result<String, impl Display>) -> Response {
         Ok(text) => (StatusCode::OK, text),
         Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
     };
-    view::typed(status, "text/plain; charset=utf-8", text)
+    typed(status, "text/plain; charset=utf-8", text)
 }
 
 /// Returns whether a place to go back to is a page here.
@@ -344,7 +375,7 @@ async fn acts(app: &AppState, visitor: &Visitor, form: &Form) -> Result<Vec<Act>
 
 /// The conversations that a filter finds, 1,000 at most; `open`: of those the open ones.
 async fn found(app: &AppState, visitor: &Visitor, filter: &str, open: bool) -> Result<Vec<String>, Problem> {
-    let operations = app.organism.operations(visitor.name().clone());
+    let operations = app.organism().operations(visitor.name().clone());
     let mut wanted = Wanted { limit: Some(500), after: None, ..Place::wanted_of(filter) };
     if open {
         wanted.open = Some(true);

@@ -13,7 +13,7 @@ use systole_xml::ladder::{Raw, Repair, mend, parse, parse_fragment};
 use systole_xml::schema::Sendable;
 
 use super::views::{pre, time};
-use crate::gateway::http::AppState;
+use crate::gateway::pages::AppState;
 use crate::operations::MessageRecord;
 use crate::runtime::Observed;
 use crate::terminal::Escaped;
@@ -58,7 +58,7 @@ pub(super) fn repairs(app: &AppState, id: MessageId, record: &MessageRecord) -> 
 
 /// The repairs of a message among the events. One that a handler emitted was written in the step that placed it.
 fn found(app: &AppState, id: MessageId, record: &MessageRecord) -> Vec<Found> {
-    let mut events = app.organism.events_after(0);
+    let mut events = app.organism().events_after(0);
     let all = std::iter::from_fn(|| events.as_mut()?.try_next());
     let answered = record.in_reply_to.as_deref().and_then(|id| id.parse::<MessageId>().ok());
     all.filter_map(|observed| {
@@ -106,13 +106,13 @@ fn columns(app: &AppState, came: &Came, record: Option<&MessageRecord>) -> Marku
 
 /// Reads whole bytes as the pump did: those after the repair, and the canonical XML. None if that comes to other repairs.
 fn read(app: &AppState, came: &Came) -> Option<(String, String)> {
-    let blueprint = app.organism.blueprint();
+    let blueprint = app.organism().blueprint();
     let (raw, limits) = (Raw::new(came.text.to_owned()), &blueprint.limits.xml);
     let contract = blueprint.listeners().map(|(_, contract)| contract).find(|contract| contract.name == *came.by);
     let (repaired, canonical) = match contract {
         Some(contract) => {
             let sendable = contract.replies.iter().chain(&contract.calls);
-            let sendable = Sendable::new(contract.author, sendable, app.organism.catalog());
+            let sendable = Sendable::new(contract.author, sendable, app.organism().catalog());
             let repaired = mend(&raw, Shape::Fragment, limits, &sendable).ok()?;
             let parts = parse_fragment(&raw, limits, &sendable).ok()?.elements;
             let canonical: Vec<_> = parts.iter().map(|part| part.as_str().to_owned()).collect();

@@ -13,8 +13,8 @@ use super::graph::{callees, graph};
 use super::page::{Page, Row, Section, Shape};
 use super::repaired;
 use crate::drafts::DraftNews;
-use crate::gateway::http::AppState;
-use crate::gateway::problem::Problem;
+use crate::gateway::pages::AppState;
+use crate::gateway::pages::Problem;
 use crate::operations::{
     ConversationRecord, LetterRecord, MessageKind, MessageRecord, Operations, Outcome, QuestionRecord, ThreadRecord,
     Wanted,
@@ -137,7 +137,7 @@ impl Place {
 
     /// Makes the page; for one that is open already, its rows suffice.
     pub(super) async fn render(&self, app: &AppState, visitor: &Visitor, is_open: bool) -> Result<Page, Problem> {
-        let operations = app.organism.operations(visitor.name().clone());
+        let operations = app.organism().operations(visitor.name().clone());
         let look = Look { app, operations, query: &self.query, wanted: Self::wanted_of(&self.query), is_open };
         match &self.view {
             View::Conversations => look.conversations().await,
@@ -274,7 +274,7 @@ impl Look<'_> {
             said.extend(self.operations.messages(id, &few).await?.items);
         }
         said.sort_by(|one, other| one.at.cmp(&other.at));
-        let used = self.app.query.usage(root).await?;
+        let used = self.app.query().usage(root).await?;
         let began = said.iter().find_map(|message| message.payload.as_deref());
         let failures = said.iter().filter(|message| message.fault.is_some()).count();
         let id = root.to_string();
@@ -342,7 +342,7 @@ impl Look<'_> {
 
     /// Drafts of a conversation, of one thread or of all.
     fn drafts(&self, root: ThreadId, thread: Option<&str>) -> Vec<Row> {
-        let open = self.app.organism.open_drafts(root, DRAFT).into_iter();
+        let open = self.app.organism().open_drafts(root, DRAFT).into_iter();
         let of_thread = |news: &DraftNews| match news {
             DraftNews::Text { of, .. } => thread.is_none_or(|thread| of.thread == thread),
             DraftNews::Gone { .. } | DraftNews::Lost => false,
@@ -535,7 +535,7 @@ impl Look<'_> {
 
     async fn listeners(&self) -> Result<Page, Problem> {
         let records = self.operations.each_listener().await;
-        let blueprint = self.app.organism.blueprint();
+        let blueprint = self.app.organism().blueprint();
         let calls = |payloads: &[QName]| {
             html! {
                 @for (name, payloads) in callees(blueprint, payloads) {
@@ -626,12 +626,12 @@ impl Look<'_> {
 
     /// A listener: its contract, its work since the start, and the schemas and prompts of its payloads.
     async fn listener(&self, name: &Name) -> Result<Page, Problem> {
-        let (organism, records) = (&self.app.organism, self.operations.each_listener().await);
+        let (organism, records) = (&self.app.organism(), self.operations.each_listener().await);
         let blueprint = organism.blueprint();
         let found = blueprint.listeners().find(|(_, contract)| contract.name == *name);
         let Some((_, contract)) = found else { return Err(Problem::not_found("there is no such listener")) };
         let record = records.get(name.as_str());
-        let figures = self.app.tally.listener(name);
+        let figures = self.app.figures().listener(name);
         let counts = |counts: &BTreeMap<&str, u64>| {
             counts.iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
         };
@@ -700,7 +700,7 @@ impl Look<'_> {
     }
 
     fn models(&self) -> Page {
-        let rows = self.app.tally.models().into_iter().map(|model| {
+        let rows = self.app.figures().models().into_iter().map(|model| {
             let key = format!("m-{}-{}", model.listener, model.backend);
             let markup = html! {
                 tr id=(key) {

@@ -13,36 +13,31 @@ use maud::{Markup, html};
 use systole_store::principal::TokenHash;
 use systole_store::token;
 
-use super::super::AppState;
-use super::super::authenticate::{Authenticated, fail};
-use super::super::browser::SIGNED_IN;
-use super::super::failures::Reason;
-use super::super::request::Query;
 use super::page::document;
 use super::{Form, PageProblem, html_page, is_here, see};
 use crate::accept::RequestPermit;
 use crate::gateway::PrincipalKind;
-use crate::gateway::problem::Problem;
+use crate::gateway::pages::{AppState, Authenticated, Problem, Query, SIGNED_IN};
 
 /// Most bytes of the form, in which a token is.
 const FORM: usize = 1024;
 
 /// An answer that signs a browser in, and shows a page. A redirection behind a link from elsewhere would come without the cookie.
 fn signed_in(app: &AppState, token: Option<TokenHash>, then: &str) -> Response {
-    let until = app.mailboxes.now().after(SIGNED_IN);
+    let until = app.now().after(SIGNED_IN);
     let body = html! {
         p.signin { "Signed in. " a href=(then) { "Go on" } }
         meta http-equiv="refresh" content={ "0;url=" (then) };
     };
     let mut response = html_page(StatusCode::OK, document("Signed in", None, "", &body));
-    set_cookie(app, &mut response, &app.link.sign_in(token, until), SIGNED_IN);
+    set_cookie(app, &mut response, &app.browsers().sign_in(token, until), SIGNED_IN);
     response
 }
 
 fn set_cookie(app: &AppState, response: &mut Response, value: &str, age: Duration) {
-    let secure = if app.settings.tls.is_some() { "; Secure" } else { "" };
+    let secure = if app.settings().tls.is_some() { "; Secure" } else { "" };
     let age = age.as_secs();
-    let name = app.link.cookie();
+    let name = app.browsers().cookie();
     let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}{secure}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -75,7 +70,7 @@ pub(super) async fn form(State(app): State<Arc<AppState>>, request: Request) -> 
     Ok(match query.text("link") {
         // A look at the head alone, as of a preview, takes no link.
         Some(_) if request.method() == Method::HEAD => asks(StatusCode::OK, None, then),
-        Some(link) if app.link.open(link, app.mailboxes.now()) => signed_in(&app, None, then),
+        Some(link) if app.browsers().open(link, app.now()) => signed_in(&app, None, then),
         Some(_) => {
             let said =
                 "The link was opened before, is older than ten minutes, or is of another organism or an earlier start.";
@@ -88,7 +83,7 @@ pub(super) async fn form(State(app): State<Arc<AppState>>, request: Request) -> 
 /// `POST /login`: the one call that reads the body of a stranger, at most 1 KiB of it, in the time of a head.
 pub(super) async fn sign_in(State(app): State<Arc<AppState>>, request: Request) -> Result<Response, PageProblem> {
     let permit = request.extensions().get::<RequestPermit>().cloned();
-    let body = tokio::time::timeout(app.settings.header_time, Limited::new(request.into_body(), FORM).collect());
+    let body = tokio::time::timeout(app.settings().header_time, Limited::new(request.into_body(), FORM).collect());
     let Ok(Ok(body)) = body.await else {
         let why = format!("the form: it has {FORM} bytes at most, and comes at once");
         return Err(Problem::bad_request(why).into());
@@ -96,13 +91,13 @@ pub(super) async fn sign_in(State(app): State<Arc<AppState>>, request: Request) 
     let form = Form::read(&body.to_bytes())?;
     let then = form.text("then").filter(|then| is_here(then)).unwrap_or_else(|| "/".to_owned());
     let hash = token::hash(form.text("token").unwrap_or_default().trim());
-    let said = match app.query.bearer(hash).await?.map(|principal| principal.kind) {
+    let said = match app.query().bearer(hash).await?.map(|principal| principal.kind) {
         Some(PrincipalKind::Admin | PrincipalKind::Person) => return Ok(signed_in(&app, Some(hash), &then)),
         Some(PrincipalKind::Client | PrincipalKind::Listener) => {
             "That token is of a client or a listener: the console is for admins and people."
         }
         None => {
-            fail(&app, permit, Reason::Wrong).await;
+            app.refuse_sign_in(permit).await;
             "The token is unknown."
         }
     };
@@ -116,11 +111,11 @@ pub(super) async fn sign_in(State(app): State<Arc<AppState>>, request: Request) 
 pub(super) async fn sign_out(State(app): State<Arc<AppState>>, request: Request) -> Result<Response, PageProblem> {
     let known = request.extensions().get::<Arc<Authenticated>>();
     if let Some((known, session)) = known.and_then(|known| Some((known, known.session()?))) {
-        app.link.sign_out(&app, &session).await?;
-        let operations = app.organism.operations(known.principal.name.clone());
+        app.browsers().sign_out(&app, &session).await?;
+        let operations = app.organism().operations(known.caller().who().name.clone());
         operations.signed_out(&Hash::from_bytes(session.id).to_hex()).await;
         // Not durable: the next start would take the cookie.
-        if app.mailboxes.is_sealed() {
+        if app.is_sealed() {
             return Err(Problem::stopping().into());
         }
     }
