@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use systole_core::core::{Event, EventKind};
 use systole_core::vocab::{MessageId, Name};
 use systole_xml::ladder::repair::{Shape, Vocabulary};
-use systole_xml::ladder::{Raw, Repair, mend, parse, parse_fragment};
+use systole_xml::ladder::{Raw, Repair, RepairKind, mend, parse, parse_fragment};
 use systole_xml::schema::Sendable;
 
 use super::views::{pre, time};
@@ -17,6 +17,9 @@ use crate::gateway::pages::AppState;
 use crate::operations::MessageRecord;
 use crate::runtime::Observed;
 use crate::terminal::Escaped;
+
+/// Bytes of a text that an event has at most.
+const KEPT: usize = 4096;
 
 /// A repair of bytes that became a message, or that its handler wrote.
 struct Found {
@@ -76,21 +79,21 @@ fn found(app: &AppState, id: MessageId, record: &MessageRecord) -> Vec<Found> {
 /// Writes the three columns. `record`: the message that the bytes became.
 fn columns(app: &AppState, came: &Came, record: Option<&MessageRecord>) -> Markup {
     // Bytes that are no UTF-8 are shown by other ones.
-    let is_whole = came.text.len() == came.bytes;
+    let is_text = !came.repairs.iter().any(|repair| repair.kind == RepairKind::Encoding);
+    let is_whole = came.bytes <= KEPT && came.text.len() == came.bytes && is_text;
     let made = is_whole.then(|| read(app, came)).flatten();
     let canonical =
         record.map(|record| record.text.clone()).or_else(|| made.as_ref().map(|(_, canonical)| canonical.clone()));
     let unkept = |what: &str| {
-        let kept = if came.bytes > came.text.len() || came.text.ends_with(" bytes more") {
-            format!("the event has the first 4 KiB of {} bytes", came.bytes)
-        } else {
-            "they are no UTF-8, or the contract has changed since".to_owned()
+        let kept = match came.bytes > KEPT {
+            true => format!("the event has the first 4 KiB of {} bytes", came.bytes),
+            false => "the bytes are no UTF-8, or the contract has changed since".to_owned(),
         };
         format!("{what} can't be made of what is kept: {kept}.")
     };
     html! {
         div.three {
-            div { h3 { "As it came, " (came.bytes) " bytes" } (marked(came)) @if !is_whole { p.soft { (unkept("The rest")) } } }
+            div { h3 { "As it came, " (came.bytes) " bytes" } (marked(came)) @if !is_whole { p.soft { (unkept("More")) } } }
             div {
                 h3 { "After the repair" }
                 @match &made { Some((repaired, _)) => (pre(repaired)), None => p.soft { (unkept("The repaired bytes")) } }

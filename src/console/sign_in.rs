@@ -111,8 +111,9 @@ pub(super) async fn sign_in(State(app): State<Arc<AppState>>, request: Request) 
 pub(super) async fn sign_out(State(app): State<Arc<AppState>>, request: Request) -> Result<Response, PageProblem> {
     let known = request.extensions().get::<Arc<Authenticated>>();
     if let Some((known, session)) = known.and_then(|known| Some((known, known.session()?))) {
-        app.browsers().sign_out(&app, &session).await?;
-        let operations = app.organism().operations(known.caller().who().name.clone());
+        let by = known.caller().who().name.clone();
+        app.browsers().sign_out(&app, &by, &session).await?;
+        let operations = app.organism().operations(by);
         operations.signed_out(&Hash::from_bytes(session.id).to_hex()).await;
         // Not durable: the next start would take the cookie.
         if app.is_sealed() {

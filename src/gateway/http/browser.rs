@@ -13,12 +13,13 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
 use blake3::Hash;
-use systole_core::vocab::Time;
+use systole_core::vocab::{Name, Time};
 use systole_store::principal::TokenHash;
 use systole_store::token::Token;
 use tokio::sync::OnceCell;
 
 use super::AppState;
+use crate::gateway::problem::Problem;
 use crate::journal::{KeptAct, QueryError};
 use crate::operations::SIGN_OUT;
 
@@ -28,6 +29,8 @@ const OPENS: Duration = Duration::from_secs(600);
 pub(crate) const SIGNED_IN: Duration = Duration::from_secs(12 * 3600);
 /// Acts that are read at once.
 const ACTS: usize = 500;
+/// Most sessions of one name that were signed out and whose time has not passed.
+const SIGNED_OUT: usize = 1000;
 
 /// The secret of statements, and the links that were opened.
 pub(crate) struct Link {
@@ -39,8 +42,11 @@ pub(crate) struct Link {
     /// Name of the cookie. Cookies don't tell ports apart (RFC 6265, section 8.5), so each organism has a name of its own.
     cookie: String,
     /// Sessions that were signed out, until their ends; read from the journal once they are needed.
-    over: OnceCell<Mutex<HashMap<SessionId, Time>>>,
+    over: OnceCell<Mutex<SignedOut>>,
 }
+
+/// Sessions that were signed out, with the names of who was signed in, and their ends.
+type SignedOut = HashMap<SessionId, (Name, Time)>;
 
 /// The id of a session.
 pub(crate) type SessionId = [u8; 32];
@@ -118,24 +124,33 @@ impl Link {
     }
 
     /// Ends a session from now on. The journal gets it as an act.
-    pub(crate) async fn sign_out(&self, app: &AppState, session: &Session) -> Result<(), QueryError> {
+    ///
+    /// # Errors
+    /// [`Problem`] if too many of that name are remembered, or those of before can't be read.
+    pub(crate) async fn sign_out(&self, app: &AppState, by: &Name, session: &Session) -> Result<(), Problem> {
         let now = app.mailboxes.now();
         let mut over = self.over(app).await?.lock().unwrap_or_else(PoisonError::into_inner);
-        over.retain(|_, until| *until > now);
-        over.insert(session.id, session.until);
+        over.retain(|_, (_, until)| *until > now);
+        if over.values().filter(|(name, _)| name == by).count() >= SIGNED_OUT {
+            let why = format!("{by} has signed out {SIGNED_OUT} times in 12 hours: revoke the token");
+            return Err(Problem::too_many("sessions", why, 3600));
+        }
+        over.insert(session.id, (by.clone(), session.until));
         Ok(())
     }
 
     /// The sessions that were signed out, those before this start, too.
-    async fn over(&self, app: &AppState) -> Result<&Mutex<HashMap<SessionId, Time>>, QueryError> {
+    async fn over(&self, app: &AppState) -> Result<&Mutex<SignedOut>, QueryError> {
         let read = async || {
             let (now, mut over, mut before) = (app.mailboxes.now(), HashMap::new(), None);
             loop {
                 let (acts, has_more) = app.query.acts(before, ACTS).await?;
                 let is_recent = |act: &&KeptAct| now.since(act.at) < SIGNED_IN;
                 let recent = acts.iter().take_while(is_recent).filter(|act| &*act.record.act == SIGN_OUT);
-                let id =
-                    |act: &KeptAct| Some((*Hash::from_hex(&*act.record.of).ok()?.as_bytes(), act.at.after(SIGNED_IN)));
+                let id = |KeptAct { at, record, .. }: &KeptAct| {
+                    let id = *Hash::from_hex(&*record.of).ok()?.as_bytes();
+                    Some((id, (record.by.clone(), at.after(SIGNED_IN))))
+                };
                 over.extend(recent.filter_map(id));
                 before = acts.last().filter(|act| has_more && is_recent(act)).map(|act| act.at);
                 if before.is_none() {
