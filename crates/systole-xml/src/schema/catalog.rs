@@ -2,8 +2,9 @@
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
-use super::{ContractError, PayloadSchema, own_schemas};
-use crate::vocab::{QName, ns};
+use super::{ContractError, FromJsonError, JsonPayload, JsonProblem, PayloadSchema, json, own_schemas};
+use crate::ladder::Canonical;
+use crate::vocab::{QName, XmlLimits, ns};
 
 /// The payload schemas of an organism by name; immutable once built.
 ///
@@ -86,6 +87,47 @@ impl Catalog {
     /// All schemas: those of the pump first, then the others in the order in which they were added.
     pub fn payloads(&self) -> impl Iterator<Item = &PayloadSchema> {
         self.order.iter().filter_map(|qname| self.schemas.get(qname))
+    }
+
+    /// Reads a payload that names itself: `{"name": …}` with its local name, or in Clark notation, `{"{urn:o}name": …}`. Of
+    /// payloads with one local name, the one that `may_be` is taken.
+    ///
+    /// # Errors
+    /// [`FromJsonError`] as by [`PayloadSchema::from_json`], and if the name is that of no payload or of more than one.
+    pub fn from_named_json<'t>(
+        &self,
+        json: &'t str,
+        may_be: impl Fn(&QName) -> bool,
+        limits: &XmlLimits,
+    ) -> Result<JsonPayload<'t>, FromJsonError> {
+        let document = json::parse(json, limits)?;
+        let known = || self.order.iter().filter(|name| may_be(name));
+        let root = |expected: Vec<String>| {
+            let all = expected.iter().take(8).map(|name| format!("{{\"{name}\": …}}")).collect::<Vec<_>>().join(", ");
+            let rest = if expected.len() > 8 { ", …" } else { "" };
+            FromJsonError::whole(JsonProblem::Root { expected: all + rest })
+        };
+        let all = || root(known().map(|name| self.json_name(name)).collect());
+        let Some((key, value)) = json::named(&document) else { return Err(all()) };
+        let found: Vec<&QName> = known().filter(|name| *key == *name.local() || *key == name.to_string()).collect();
+        let schema = match found[..] {
+            [name] => self.schemas.get(name),
+            [] => None,
+            _ => return Err(root(found.iter().map(ToString::to_string).collect())),
+        };
+        json::convert(schema.ok_or_else(all)?.mapping(), document, value, true, limits)
+    }
+
+    /// Writes a valid payload as JSON that names it: an object of one property.
+    pub fn to_named_json(&self, payload: &Canonical) -> Option<String> {
+        let schema = self.schemas.get(payload.root())?;
+        Some(schema.to_named_json(payload, &self.json_name(payload.root())))
+    }
+
+    /// The name of a payload as JSON: its local name, unless others share it.
+    fn json_name(&self, name: &QName) -> String {
+        let is_shared = self.order.iter().any(|other| other != name && other.local() == name.local());
+        if is_shared { name.to_string() } else { name.local().to_owned() }
     }
 
     fn insert(&mut self, schema: PayloadSchema) {

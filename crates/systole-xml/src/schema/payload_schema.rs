@@ -11,7 +11,7 @@ use super::engine::{ElementId, Form, FormPage, FormStep, Grammar, Judge, SchemaE
 use super::example::{Examples, Parts, Wanted, Wish};
 use super::model::Model;
 use super::source::{Digest, embed};
-use super::{Payload, json, prompt, vocabulary};
+use super::{FromJsonError, JsonPayload, Payload, json, prompt, vocabulary};
 use crate::ladder::Canonical;
 use crate::ladder::repair::Vocabulary;
 use crate::vocab::{QName, XmlLimits};
@@ -37,6 +37,7 @@ struct Inner {
     description: OnceLock<String>,
     prompt: OnceLock<Prompt>,
     json_schema: OnceLock<Value>,
+    json: OnceLock<json::Mapping>,
     vocabulary: OnceLock<Option<Vocabulary>>,
 }
 
@@ -125,6 +126,7 @@ impl PayloadSchema {
             example,
             search,
             json_schema: OnceLock::new(),
+            json: OnceLock::new(),
         }))
     }
 
@@ -178,10 +180,41 @@ impl PayloadSchema {
         })
     }
 
-    /// The JSON Schema (draft 2020-12) of the payload as a JSON object, for callers that write JSON: attributes are
-    /// `@name`, text is `$text`, a choice is `$value`. Rules that JSON Schema can't express are in its descriptions.
+    /// The JSON Schema (draft 2020-12) of the payload as a JSON object, as [`Self::to_json`] writes it and
+    /// [`Self::from_json`] reads it. Rules that JSON Schema can't express are in its descriptions.
     pub fn json_schema(&self) -> &Value {
-        self.0.json_schema.get_or_init(|| json::schema(&self.0.model))
+        self.0.json_schema.get_or_init(|| {
+            let example = || serde_json::from_str(&self.to_json(self.example()?)).ok();
+            json::schema(&self.0.model, example)
+        })
+    }
+
+    /// Writes a valid payload of this schema as a JSON object. Takes linear time.
+    ///
+    /// The names of prefixes and white space between elements are not kept; [`Self::from_json`] makes the rest of the
+    /// payload again, byte for byte.
+    pub fn to_json(&self, payload: &Canonical) -> String {
+        json::to_json(self.mapping(), payload, None)
+    }
+
+    /// Writes a valid payload of this schema as JSON with its name: an object of one property, `{"name": …}`.
+    pub fn to_named_json(&self, payload: &Canonical, name: &str) -> String {
+        json::to_json(self.mapping(), payload, Some(name))
+    }
+
+    /// Reads a JSON object as a payload. The XML that comes out is as trusted as the JSON was: the ladder and the
+    /// [`Validator`](super::Validator) judge it as always. Takes linear time, and never recurses.
+    ///
+    /// # Errors
+    /// [`FromJsonError`](super::FromJsonError) with the place, if the text is no JSON, passes a limit, or is of another form than the
+    /// schema has.
+    pub fn from_json<'t>(&self, json: &'t str, limits: &XmlLimits) -> Result<JsonPayload<'t>, FromJsonError> {
+        json::convert(self.mapping(), json::parse(json, limits)?, 0, false, limits)
+    }
+
+    /// The mapping to JSON, which a payload that is never written as JSON doesn't need.
+    pub(super) fn mapping(&self) -> &json::Mapping {
+        self.0.json.get_or_init(|| json::Mapping::of(&self.0.model))
     }
 
     /// Starts a form in which a person writes the payload. Returns the form and its first question.

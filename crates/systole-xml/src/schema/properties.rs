@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "libxml")]
 pub use beside::libxml;
 
-use super::{Catalog, Payload, PayloadSchema, Validator, decode, encode};
+use super::{Catalog, FromJsonError, JsonProblem, Payload, PayloadSchema, Validator, decode, encode};
 use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
 use crate::schema::{Element, Validated};
@@ -65,10 +65,10 @@ impl Payload for Sample {
 }
 
 thread_local! {
+    static SAMPLE: PayloadSchema = PayloadSchema::of::<Sample>().expect("the sample is a contract");
     static VALIDATOR: RefCell<Validator> = RefCell::new({
         let mut catalog = Catalog::new();
-        let schema = PayloadSchema::of::<Sample>().expect("the sample is a contract");
-        catalog.add(schema).expect("there is one");
+        catalog.add(SAMPLE.with(Clone::clone)).expect("there is one");
         Validator::new(Arc::new(catalog))
     });
 }
@@ -99,6 +99,36 @@ pub fn decoding(data: &[u8]) {
     let again: Sample = decode(&again).unwrap_or_else(|error| panic!("{error} in {encoded:?}"));
     // The bytes are compared instead of the values: NaN differs from itself.
     assert_eq!(encode(&again).expect("it was encoded before").bytes(), encoded.bytes());
+}
+
+/// A valid payload comes back from its JSON byte for byte, white space between elements and prefixes apart; other JSON is read, or
+/// refused with a place, and what is read is XML.
+pub fn json(data: &[u8]) {
+    SAMPLE.with(|schema| {
+        let limits = XmlLimits::default();
+        let read = |json: &str| {
+            let read = schema.from_json(json, &limits)?;
+            Ok::<_, FromJsonError>(canonicalize(&Bytes::from(read.into_xml()), &limits))
+        };
+        let text = String::from_utf8_lossy(data);
+        match (read(&text), serde_json::from_str::<serde_json::Value>(&text)) {
+            (Ok(payload), Ok(_)) => drop(payload),
+            (Ok(_), Err(error))
+                if ["recursion", "out of range"].iter().any(|limit| error.to_string().contains(limit)) => {}
+            (Ok(_), Err(error)) => panic!("{error}: {text}"),
+            (Err(error), known) => {
+                let is_syntax = matches!(error.problem, JsonProblem::Syntax { .. });
+                assert!(!is_syntax || known.is_err(), "{error}: {text}");
+            }
+        }
+        let of_type = payload(data).filter(|payload| payload.root() == schema.qname());
+        if let Some(valid) = of_type.filter(|payload| judge(payload).is_ok()) {
+            let json = schema.to_json(&valid);
+            let back = read(&json).unwrap_or_else(|error| panic!("{error}: {json}")).expect("it is XML");
+            judge(&back).unwrap_or_else(|error| panic!("{error}: {json}"));
+            assert_eq!(schema.to_json(&back), json);
+        }
+    });
 }
 
 /// The data as a payload, or as the content of one.

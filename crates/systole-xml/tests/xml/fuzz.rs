@@ -10,12 +10,13 @@ use systole_xml::{ladder, schema};
 type Property = fn(&[u8]);
 
 /// The properties, by the names of their targets.
-const TARGETS: [(&str, Property); 10] = [
+const TARGETS: [(&str, Property); 11] = [
     ("blocks", ladder::properties::blocks),
     ("c14n", ladder::properties::c14n),
     ("decode", schema::properties::decoding),
     ("envelope", ladder::properties::envelope),
     ("fragment", ladder::properties::fragment),
+    ("json", schema::properties::json),
     ("libxml", schema::properties::libxml),
     ("repair", ladder::properties::repair),
     ("split", ladder::properties::split),

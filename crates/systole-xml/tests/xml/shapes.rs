@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::built::check_document;
-use crate::json::check_value;
+use crate::json::check_payload;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,7 @@ fn check<T: Payload + Values + PartialEq + Debug>(count: &mut Count) {
         let valid = judged.unwrap_or_else(|error| panic!("{name}: {value:?} is {}: {error}", written.as_str()));
         let read: T = decode(&valid).unwrap_or_else(|error| panic!("{name}: {value:?} can't be read: {error}"));
         assert_eq!(read, value, "{name}: {} was written", written.as_str());
-        check_value(&schema, &value);
+        check_payload(&schema, &written);
     }
 }
 

@@ -25,6 +25,8 @@ pub struct SchemaError {
     pub path: String,
     /// Further broken rules, up to a limit.
     pub more: Vec<Finding>,
+    /// The element, by its number in document order, and its attribute, if that breaks the rule.
+    pub(in crate::schema) place: (usize, Option<Box<str>>),
 }
 
 /// A further broken rule, displayed like the first one.
@@ -36,6 +38,7 @@ pub struct Finding {
     pub at: Option<Position>,
     /// The path of the element in the payload, such as `order/item[2]/price`.
     pub path: String,
+    place: (usize, Option<Box<str>>),
 }
 
 /// A path behind a sentence, displayed only if it says more than the name of its element.
@@ -52,16 +55,7 @@ pub(in crate::schema) fn verdict(
     if violations.is_empty() {
         return Ok(());
     }
-    let place = |violation: &Violation| {
-        let part = match &violation.part {
-            judge::Part::Tag => Part::Tag,
-            judge::Part::Attribute(name) => Part::Attribute(name),
-            judge::Part::Content => Part::Content,
-        };
-        (violation.element, payload.position_of(violation.element, part))
-    };
-    let places: Vec<_> = violations.iter().map(place).collect();
-    SchemaError::told(payload, violations.into_iter().map(|violation| violation.rule).zip(places).collect())
+    SchemaError::told(payload, violations)
 }
 
 impl fmt::Display for Finding {
@@ -90,19 +84,32 @@ impl SchemaError {
         Self::whole(rule.to_owned(), at)
     }
 
+    /// The places of the broken rules: the number of the element, and the name of its attribute, if that breaks the rule.
+    pub(in crate::schema) fn parts(&self) -> impl Iterator<Item = (usize, Option<&str>)> {
+        let more = self.more.iter().map(|finding| &finding.place);
+        std::iter::once(&self.place).chain(more).map(|(element, attribute)| (*element, attribute.as_deref()))
+    }
+
     /// An error of a payload as a whole.
     fn whole(rule: String, at: Option<Position>) -> Self {
-        Self { rule, at, path: String::new(), more: Vec::new() }
+        Self { rule, at, path: String::new(), more: Vec::new(), place: (0, None) }
     }
 
     /// An error of all broken rules, each with its element and place; `Ok` if there are none.
-    fn told(payload: &Canonical, rules: Vec<(String, (usize, Option<Position>))>) -> Result<(), Self> {
-        let elements: Vec<usize> = rules.iter().map(|(_, (element, _))| *element).collect();
-        let paths = paths(payload.as_str(), &elements);
-        let findings = rules.into_iter().zip(paths).map(|((rule, (_, at)), path)| Finding { rule, at, path });
+    fn told(payload: &Canonical, violations: Vec<Violation>) -> Result<(), Self> {
+        let elements: Vec<usize> = violations.iter().map(|violation| violation.element).collect();
+        let finding = |(Violation { element, part, rule }, path)| {
+            let (part, attribute) = match &part {
+                judge::Part::Tag => (Part::Tag, None),
+                judge::Part::Attribute(name) => (Part::Attribute(name), Some(name.as_str().into())),
+                judge::Part::Content => (Part::Content, None),
+            };
+            Finding { rule, at: payload.position_of(element, part), path, place: (element, attribute) }
+        };
+        let findings = violations.into_iter().zip(paths(payload.as_str(), &elements)).map(finding);
         let mut findings = findings.collect::<Vec<_>>().into_iter();
         match findings.next() {
-            Some(Finding { rule, at, path }) => Err(Self { rule, at, path, more: findings.collect() }),
+            Some(Finding { rule, at, path, place }) => Err(Self { rule, at, path, more: findings.collect(), place }),
             None => Ok(()),
         }
     }

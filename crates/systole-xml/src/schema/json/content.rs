@@ -1,27 +1,27 @@
 //! The schemas of elements, and of what stands in them.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use serde_json::Value;
 
+use super::mapping::{ANY, Body, attribute_key, body, clark, element_key, is_bare};
 use super::outline::outline;
+use super::presence::Presence;
 use super::shapes::{Shape, elements};
 use super::sketch::{Sketch, hint};
 use super::{Object, Writer, literal};
-use crate::schema::model::{Attribute, Beside, Complex, Content, Element, Order, Particle, Term, Type};
-use crate::vocab::ns;
+use crate::schema::model::{Attribute, Beside, Complex, Content, Element, Order, Particle, Term};
 
 /// The properties of an object.
 #[derive(Default)]
-pub(super) struct Fields {
+pub(super) struct Fields<'m> {
     properties: Object,
     required: Vec<Value>,
-    /// The properties that wildcards allow, by patterns of their names.
-    open: Object,
+    /// The attributes that a wildcard allows, in words.
+    open: Option<&'m str>,
+    /// The properties that may stand together.
+    presence: Object,
 }
 
-impl Fields {
+impl Fields<'_> {
     pub(super) fn add(&mut self, name: &str, schema: impl Into<Value>, required: bool) {
         self.properties.insert(name.to_owned(), schema.into());
         if required {
@@ -29,21 +29,29 @@ impl Fields {
         }
     }
 
-    fn open(&mut self, names: &str, words: &str) {
-        self.open.insert(names.to_owned(), Sketch::open(words).finish().into());
-    }
-
     pub(super) fn sketch(self) -> Sketch {
         let mut keywords = Object::new();
         keywords.insert("type".to_owned(), "object".into());
+        let names: Vec<Value> =
+            self.properties.keys().filter(|name| !name.starts_with('@')).cloned().map(Value::String).collect();
         keywords.insert("properties".to_owned(), self.properties.into());
         if !self.required.is_empty() {
             keywords.insert("required".to_owned(), self.required.into());
         }
-        if !self.open.is_empty() {
-            keywords.insert("patternProperties".to_owned(), self.open.into());
-        }
-        Sketch::closed(keywords)
+        keywords.extend(self.presence);
+        let Some(words) = self.open else { return Sketch::closed(keywords) };
+        let mut any = Sketch::open(words);
+        any.keywords.insert("type".to_owned(), "string".into());
+        keywords.insert("additionalProperties".to_owned(), any.finish().into());
+        let attribute: Value = Sketch::with("pattern", "^@").finish().into();
+        let name = match names.is_empty() {
+            true => attribute,
+            false => {
+                Sketch::with("anyOf", vec![attribute, Sketch::with("enum", names).finish().into()]).finish().into()
+            }
+        };
+        keywords.insert("propertyNames".to_owned(), name);
+        Sketch { keywords, ..Sketch::default() }
     }
 }
 
@@ -55,15 +63,29 @@ impl<'m> Writer<'m> {
             let simple = self.model.simple(element.ty);
             self.fix(&mut sketch, fixed, simple.and_then(|simple| literal::value(self.model, simple, fixed)));
         }
-        // An element that is nil has its attributes, for which null has no place.
-        let needs_attributes = |complex: &Complex| complex.attributes.iter().any(|attribute| attribute.required);
-        if element.nillable && !self.model.complex(element.ty).is_some_and(needs_attributes) {
-            let null = Sketch::with("type", "null").finish();
-            let alternatives = vec![Value::Object(std::mem::take(&mut sketch.keywords)), null.into()];
+        if element.nillable {
+            let mut alternatives = vec![Value::Object(std::mem::take(&mut sketch.keywords))];
+            let complex = self.model.complex(element.ty);
+            let attributes = complex.map_or(&[][..], |complex| &complex.attributes);
+            // An element that is nil has its attributes, for which null has no place.
+            if !attributes.iter().any(|attribute| attribute.required) && element.as_type.is_none() {
+                alternatives.push(Sketch::with("type", "null").finish().into());
+            }
+            if let Some(complex) = complex.filter(|complex| !is_bare(complex)) {
+                alternatives.push(self.nil(complex, element).into());
+            }
             sketch.keywords.insert("anyOf".to_owned(), alternatives.into());
         }
         sketch.words.extend(element.constraints.iter().cloned());
         sketch
+    }
+
+    /// The schema of an element that is nil, with its attributes.
+    fn nil(&mut self, complex: &'m Complex, element: &'m Element) -> Object {
+        let mut fields = Fields::default();
+        fields.add("@xsi:nil", Sketch::with("const", true).finish(), true);
+        self.attributes(complex, element.as_type.as_ref().map(|(namespace, name)| clark(namespace, name)), &mut fields);
+        fields.sketch().finish()
     }
 
     fn fix(&self, sketch: &mut Sketch, text: &str, value: Option<Value>) {
@@ -74,42 +96,40 @@ impl<'m> Writer<'m> {
     }
 
     /// The schema of an element of a complex type, with the `xsi:type` that it needs.
-    pub(super) fn complex(&mut self, complex: &'m Complex, as_type: Option<&(Arc<str>, String)>) -> Sketch {
+    pub(super) fn complex(&mut self, complex: &'m Complex, as_type: Option<String>) -> Sketch {
         match complex.beside {
-            Beside::Anything => return Sketch::open("any content: text, elements and attributes"),
-            Beside::Unknown => return Sketch::open("the content that its schema tells"),
+            Beside::Anything => return self.any("any content: text, elements and attributes"),
+            Beside::Unknown => return self.any("the content that its schema tells"),
             Beside::Nothing | Beside::Text => {}
         }
-        if complex.is_empty() && as_type.is_none() {
-            let mut keywords = Object::new();
-            keywords.insert("type".to_owned(), vec!["object", "null"].into());
-            return Sketch::closed(keywords).documented(&complex.doc);
+        if let (Content::Text(ty), true, None) = (&complex.content, is_bare(complex), &as_type) {
+            return self.shape(Shape::plain(*ty), "text").documented(&complex.doc);
         }
         let mut fields = Fields::default();
-        if let Some((namespace, name)) = as_type {
-            fields.add("@xsi:type", Sketch::with("const", clark(namespace, name)).finish(), true);
-        }
-        for attribute in &complex.attributes {
-            let name = match &*attribute.namespace {
-                "" => format!("@{}", attribute.local),
-                ns::XML => format!("@xml:{}", attribute.local),
-                namespace => format!("@{}", clark(namespace, &attribute.local)),
-            };
-            fields.add(&name, self.attribute(attribute), attribute.required);
-        }
-        if let Some(any) = &complex.any_attributes {
-            fields.open("^@", any);
-        }
+        self.attributes(complex, as_type, &mut fields);
         match (&complex.content, complex.beside) {
-            (Content::Empty, Beside::Text) => fields.add("$text", Sketch::with("type", "string").finish(), false),
+            (Content::Empty, Beside::Text) => fields.add("$", Sketch::with("type", "string").finish(), false),
             (Content::Empty, _) => {}
             (Content::Text(ty), _) => {
                 let text = self.shape(Shape::plain(*ty), "text").finish();
-                fields.add("$text", text, true);
+                fields.add("$", text, true);
             }
             (Content::Children(particle), beside) => self.children(particle, beside == Beside::Text, &mut fields),
         }
         fields.sketch().documented(&complex.doc)
+    }
+
+    fn attributes(&mut self, complex: &'m Complex, as_type: Option<String>, fields: &mut Fields<'m>) {
+        if let Some(name) = as_type {
+            fields.add("@xsi:type", Sketch::with("const", name).finish(), true);
+        }
+        for attribute in &complex.attributes {
+            let name = format!("@{}", attribute_key(&attribute.namespace, &attribute.local));
+            fields.add(&name, self.attribute(attribute), attribute.required);
+        }
+        if let Some(any) = &complex.any_attributes {
+            fields.open = Some(any);
+        }
     }
 
     fn attribute(&mut self, attribute: &'m Attribute) -> Object {
@@ -123,57 +143,36 @@ impl<'m> Writer<'m> {
         schema
     }
 
-    fn children(&mut self, particle: &'m Particle, mixed: bool, fields: &mut Fields) {
-        let parts = parts(particle);
-        if mixed || !self.have_names(&parts) {
+    fn children(&mut self, particle: &'m Particle, mixed: bool, fields: &mut Fields<'m>) {
+        let Body::Members { .. } = body(particle, mixed, &self.model.root.namespace) else {
             return self.ordered(particle, mixed, fields);
-        }
-        for part in parts.into_iter().filter(|part| part.max != Some(0)) {
+        };
+        for part in leaves(particle) {
             match &part.term {
                 Term::Element(element) => {
                     let sketch = self.element(element);
                     let mut schema = occurring(sketch, part.min, part.max).finish();
                     hint(&mut schema, &element.hints);
-                    fields.add(&self.key(element), schema, part.min > 0);
+                    fields.add(&element_key(element, &self.model.root.namespace), schema, false);
                 }
-                Term::Any(words) => fields.open("^[^@$]", words),
-                Term::Group(..) => {
-                    let choice = self.choice(elements(part), false);
-                    let options = one_of(choice, "oneOf");
-                    fields.add("$value", occurring(options, part.min, part.max).finish(), part.min > 0);
+                Term::Any(words) => {
+                    let item = self.item_of_any(words);
+                    fields.add(ANY, array(item, part.min, part.max).finish(), false);
                 }
+                Term::Group(..) => {}
             }
         }
-    }
-
-    /// Returns whether each part can be a property of its own: an element by its name, one choice as `$value`.
-    fn have_names(&self, parts: &[&Particle]) -> bool {
-        let (mut names, mut choices, mut wildcards) = (HashSet::new(), 0, 0);
-        parts.iter().all(|part| match &part.term {
-            Term::Element(element) => names.insert(self.key(element)),
-            Term::Any(_) => {
-                wildcards += 1;
-                wildcards == 1
-            }
-            Term::Group(Order::Choice, alternatives) => {
-                choices += 1;
-                choices == 1 && alternatives.iter().all(is_alternative)
-            }
-            Term::Group(..) => false,
-        })
+        let (required, presence) = Presence::of(particle, &self.model.root.namespace).keywords();
+        fields.required.extend(required);
+        fields.presence = presence;
     }
 
     /// All children as one array in document order.
-    fn ordered(&mut self, particle: &'m Particle, mixed: bool, fields: &mut Fields) {
-        let mut options = self.choice(elements(particle), mixed);
+    fn ordered(&mut self, particle: &'m Particle, mixed: bool, fields: &mut Fields<'m>) {
+        let mut options = self.choice(elements(particle));
         let mut keyword = "oneOf";
         if let Some(any) = wildcard(particle) {
-            let mut open = Sketch::open(any);
-            for count in ["minProperties", "maxProperties"] {
-                open.keywords.insert(count.to_owned(), 1.into());
-            }
-            open.keywords.insert("type".to_owned(), "object".into());
-            options.push(open.finish().into());
+            options.push(self.item_of_any(any).into());
             keyword = "anyOf";
         }
         let (min, max) = if mixed { (0, None) } else { count(particle) };
@@ -184,81 +183,60 @@ impl<'m> Writer<'m> {
         let mut list = array(items, min, max);
         let text = if mixed { "text, and " } else { "" };
         list.words.push(format!("{text}in this order: {}", outline(particle)));
-        fields.add("$value", list.finish(), min > 0);
+        fields.add("$", list.finish(), min > 0);
     }
 
-    /// The alternatives of a choice: an object whose only property is the element. One that is always empty is its name,
-    /// as long as no text can be taken for it.
-    fn choice(&mut self, elements: Vec<&'m Element>, mixed: bool) -> Vec<Value> {
-        let (mut seen, mut taken) = (HashSet::new(), HashSet::new());
+    /// The items of an array of elements: an object whose only property is the element.
+    fn choice(&mut self, elements: Vec<&'m Element>) -> Vec<Value> {
+        let namespace = &self.model.root.namespace;
+        let mut known = std::collections::HashSet::new();
+        let mut taken = std::collections::HashSet::new();
         let mut options = Vec::new();
         for element in elements {
-            if !seen.insert((&element.namespace, &element.local)) {
+            if !known.insert((&*element.namespace, &*element.local)) {
                 continue;
             }
-            let mut key = self.key(element);
+            let mut key = element_key(element, namespace);
             if !taken.insert(key.clone()) {
                 key = clark(&element.namespace, &element.local);
+                taken.insert(key.clone());
             }
             let sketch = self.element(element);
-            let is_empty = !element.nillable
-                && element.as_type.is_none()
-                && matches!(&self.model.types[element.ty], Type::Complex(complex) if complex.is_empty());
-            let option = match is_empty && !mixed {
-                true => Sketch { keywords: Sketch::with("const", key).keywords, ..sketch }.finish(),
-                false => {
-                    let mut fields = Fields::default();
-                    let doc = sketch.doc.clone();
-                    let mut schema = Sketch { doc: String::new(), ..sketch }.finish();
-                    hint(&mut schema, &element.hints);
-                    fields.add(&key, schema, true);
-                    fields.sketch().documented(&doc).finish()
-                }
-            };
-            options.push(option.into());
+            let mut fields = Fields::default();
+            let doc = sketch.doc.clone();
+            let mut schema = Sketch { doc: String::new(), ..sketch }.finish();
+            hint(&mut schema, &element.hints);
+            fields.add(&key, schema, true);
+            options.push(fields.sketch().documented(&doc).finish().into());
         }
         options
     }
 
-    /// The name of the property of an element: its local name, unless it is in a namespace that is not the payload's.
-    fn key(&self, element: &Element) -> String {
-        match element.namespace.is_empty() || element.namespace == self.model.root.namespace {
-            true => element.local.clone(),
-            false => clark(&element.namespace, &element.local),
+    /// An element that a wildcard allows, in words.
+    fn item_of_any(&mut self, words: &str) -> Object {
+        let element = self.any("").finish();
+        let mut item = Sketch::open(words);
+        item.keywords.insert("type".to_owned(), "object".into());
+        for count in ["minProperties", "maxProperties"] {
+            item.keywords.insert(count.to_owned(), 1.into());
         }
+        item.keywords.insert("additionalProperties".to_owned(), element.into());
+        item.finish()
     }
 }
 
-/// A name in Clark notation.
-fn clark(namespace: &str, local: &str) -> String {
-    format!("{{{namespace}}}{local}")
-}
-
-/// The parts of a sequence or of an `xs:all` that occurs once, with those of sequences in it.
-fn parts(particle: &Particle) -> Vec<&Particle> {
-    let mut parts = Vec::new();
+/// The elements and wildcards in a particle whose groups occur once at most, in the order of the schema.
+fn leaves(particle: &Particle) -> Vec<&Particle> {
+    let mut leaves = Vec::new();
     let mut pending = vec![particle];
     while let Some(part) = pending.pop() {
         match &part.term {
-            Term::Group(Order::Sequence | Order::All, inner) if is_once(part) => pending.extend(inner.iter().rev()),
-            _ => parts.push(part),
+            _ if part.max == Some(0) => {}
+            Term::Group(_, inner) => pending.extend(inner.iter().rev()),
+            Term::Element(_) | Term::Any(_) => leaves.push(part),
         }
     }
-    parts
-}
-
-fn is_once(particle: &Particle) -> bool {
-    (particle.min, particle.max) == (1, Some(1))
-}
-
-/// Returns whether a part of a choice is one element, or a choice of such. Recurses as deep as groups nest.
-fn is_alternative(particle: &Particle) -> bool {
-    is_once(particle)
-        && match &particle.term {
-            Term::Element(_) => true,
-            Term::Group(Order::Choice, inner) => inner.iter().all(is_alternative),
-            Term::Group(..) | Term::Any(_) => false,
-        }
+    leaves
 }
 
 /// The words of the first wildcard in a particle.

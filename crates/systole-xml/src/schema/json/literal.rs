@@ -1,38 +1,43 @@
 //! Values of simple types as JSON.
 
-use serde_json::{Number, Value};
+use std::borrow::Cow;
 
-use crate::schema::model::{Model, Simple, Variety};
+use serde_json::Number;
+
+use super::write::push_value;
+use crate::schema::model::{Model, Simple};
 use crate::schema::simple::{Kind, NoPrefixes, SimpleType, XsdType};
 
-/// The value of a literal; `None` if JSON has no such value.
-pub(super) fn value(model: &Model, simple: &Simple, text: &str) -> Option<Value> {
+/// The value of a literal, as payloads have it.
+pub(super) fn value(model: &Model, simple: &Simple, text: &str) -> Option<serde_json::Value> {
     let definition = simple.definition.as_ref()?;
-    let text = &*definition.normalized(text);
-    match &simple.variety {
-        Variety::Atomic(xsd_type) => match xsd_type.item() {
-            Some(item) => text.split(' ').map(|word| atomic(item, word)).collect(),
-            None => atomic(xsd_type, text),
-        },
-        Variety::List(item) => {
-            let item = model.simple(*item)?;
-            text.split(' ').filter(|word| !word.is_empty()).map(|word| value(model, item, word)).collect()
-        }
-        Variety::Union(members) => {
-            let mut members = members.iter().filter_map(|member| model.simple(*member));
-            let takes = |simple: &&Simple| {
-                simple.definition.as_ref().is_some_and(|definition| definition.check(text, &NoPrefixes).is_ok())
-            };
-            value(model, members.find(takes)?, text)
-        }
+    let value = super::mapping::Value::of(model, simple);
+    if definition.has_prefixes() {
+        return None;
     }
+    let mut out = String::new();
+    push_value(&mut out, &value, &canonical(&value, &definition.normalized(text)));
+    serde_json::from_str(&out).ok()
 }
 
-fn atomic(xsd_type: &XsdType, text: &str) -> Option<Value> {
-    match xsd_type.kind() {
-        Kind::Boolean => Some(matches!(text, "true" | "1").into()),
-        Kind::Integer(..) | Kind::Decimal | Kind::Float => number(xsd_type, text).map(Value::Number),
-        Kind::Text | Kind::Form => Some(text.into()),
+/// A literal of a number or a truth value as JSON writes it, where it can.
+fn canonical<'t>(value: &super::mapping::Value, text: &'t str) -> Cow<'t, str> {
+    use super::mapping::Value::{Boolean, Decimal, Integer};
+    match (value, text) {
+        (Boolean, "1") => Cow::Borrowed("true"),
+        (Boolean, "0") => Cow::Borrowed("false"),
+        (Integer { .. } | Decimal, text) => {
+            let (sign, digits) = match text.strip_prefix('-') {
+                Some(digits) => ("-", digits),
+                None => ("", text.strip_prefix('+').unwrap_or(text)),
+            };
+            let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+            let whole = Some(whole.trim_start_matches('0')).filter(|whole| !whole.is_empty()).unwrap_or("0");
+            let fraction = fraction.trim_end_matches('0');
+            let point = if fraction.is_empty() { "" } else { "." };
+            Cow::Owned(format!("{sign}{whole}{point}{fraction}"))
+        }
+        (_, text) => Cow::Borrowed(text),
     }
 }
 

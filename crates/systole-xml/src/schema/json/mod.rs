@@ -1,19 +1,28 @@
-//! JSON Schemas (draft 2020-12) of payloads, from the [`Model`]: the contract of a program or a language model that
-//! writes a payload as a JSON object, such as the arguments of a tool call.
+//! Payloads as JSON: the mapping of XML to JSON and back, and its JSON Schema (draft 2020-12).
 //!
-//! Attributes are the properties `@name`, text is `$text`, elements are properties by their names, several of one name
-//! are an array, a choice is `$value`: the mapping of `docs/types.md`, which serde_json has for Rust types, too. Content
-//! that properties can't hold (mixed text, repeated groups, two elements of one name) is an array `$value` in document
-//! order.
+//! An element is an object, its attributes are the properties `@name`, its text is `$`, its child elements are properties by
+//! their names, and arrays where the schema allows several. An element with text and no attributes is its bare value. Content
+//! that properties can't hold (mixed text, repeated groups, two elements of one name) is an array `$` in document order, in
+//! which an element is an object of one property; so is the content of elements that the schema doesn't describe. `docs/json.md`
+//! has the whole mapping.
+//!
+//! Invariants: [`Mapping`] alone decides the form; schema, reader and writer share it. Reading and writing take linear time and
+//! never recurse over the input. What is read is XML of no more trust than the JSON: the validator judges it as always.
 //!
 //! A JSON Schema allows as much as its keywords can tell. Rules beyond them stand in a `description`, as in the prompt.
 
 mod content;
+mod document;
+mod error;
 mod literal;
+mod mapping;
 mod outline;
+mod presence;
+mod read;
 mod shapes;
 mod simple;
 mod sketch;
+mod write;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -21,18 +30,31 @@ use serde_json::{Map, Value};
 
 use super::model::{Model, Type};
 use content::Fields;
+pub use error::{FromJsonError, JsonProblem};
+pub(crate) use mapping::Mapping;
+use mapping::{clark, is_bare};
+pub use read::JsonPayload;
+pub(in crate::schema) use read::{convert, named, parse};
 use shapes::{Shape, uses};
-use sketch::{Sketch, hint};
+use sketch::Sketch;
+pub(crate) use write::to_json;
 
 type Object = Map<String, Value>;
 
-/// The JSON Schema of a payload. It has the type `object`.
-pub(crate) fn schema(model: &Model) -> Value {
+/// The JSON Schema of a payload. It has the type `object`. `example` is asked for if the author of the payload gave one.
+pub(crate) fn schema(model: &Model, example: impl FnOnce() -> Option<Value>) -> Value {
     let uses = uses(model);
-    let (names, taken, pending) = Default::default();
-    let mut writer = Writer { model, uses, names, taken, pending, depth: 0 };
-    let root = writer.root();
-    let definitions = writer.definitions();
+    let (names, pending) = Default::default();
+    let taken = [ANY.to_owned()].into();
+    let mut writer = Writer { model, uses, names, taken, pending, depth: 0, has_any: false };
+    let mut root = writer.root();
+    if !model.root.hints.is_empty() {
+        root.extend(example().map(|example| ("examples".to_owned(), vec![example].into())));
+    }
+    let mut definitions = writer.definitions();
+    if writer.has_any {
+        definitions.insert(ANY.to_owned(), any());
+    }
     let mut out = Object::new();
     out.insert("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
     let namespace = &model.root.namespace;
@@ -44,6 +66,29 @@ pub(crate) fn schema(model: &Model) -> Value {
         out.insert("$defs".to_owned(), definitions.into());
     }
     Value::Object(out)
+}
+
+/// The name of the definition of elements that the schema doesn't describe.
+const ANY: &str = "any";
+
+/// The schema of elements of any content: a text, or an object with attributes and an array of the content in document order.
+fn any() -> Value {
+    serde_json::json!({
+        "type": ["string", "object"],
+        "properties": {
+            "$": {
+                "type": ["string", "array"],
+                "items": {
+                    "type": ["string", "object"],
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                    "additionalProperties": { "$ref": "#/$defs/any" },
+                },
+            },
+        },
+        "additionalProperties": { "type": "string" },
+        "propertyNames": { "anyOf": [{ "pattern": "^@" }, { "const": "$" }] },
+    })
 }
 
 /// The greatest depth of types that are written where they are used.
@@ -59,31 +104,39 @@ struct Writer<'m> {
     /// The shapes in `$defs` that are not written yet.
     pending: VecDeque<Shape<'m>>,
     depth: usize,
+    /// Set once some content is of any form.
+    has_any: bool,
 }
 
 impl<'m> Writer<'m> {
     fn root(&mut self) -> Object {
         let root = &self.model.root;
-        let mut sketch = match &self.model.types[root.ty] {
-            Type::Complex(_) => self.element(root),
-            Type::Simple(_) => {
+        let is_value = match &self.model.types[root.ty] {
+            Type::Complex(complex) => is_bare(complex) && root.as_type.is_none(),
+            Type::Simple(_) => true,
+        };
+        let mut sketch = match is_value {
+            false => self.element(root),
+            true => {
                 let mut fields = Fields::default();
                 let mut text = self.element(root);
                 text.doc.clear();
-                let mut text = text.finish();
-                hint(&mut text, &root.hints);
-                fields.add("$text", text, true);
+                fields.add("$", text.finish(), true);
                 fields.sketch()
             }
         };
         sketch.doc = self.model.doc().to_owned();
-        // The type of an empty element allows null, that of a recursive one stands in `$defs`.
+        // That of an element that may be nil allows null, that of a recursive one stands in `$defs`.
         sketch.keywords.insert("type".to_owned(), "object".into());
-        let mut object = sketch.finish();
-        if matches!(self.model.types[root.ty], Type::Complex(_)) {
-            hint(&mut object, &root.hints);
-        }
-        object
+        sketch.finish()
+    }
+
+    /// The schema of an element of any content.
+    fn any(&mut self, words: &str) -> Sketch {
+        self.has_any = true;
+        let mut sketch = Sketch::with("$ref", format!("#/$defs/{ANY}"));
+        sketch.words.extend((!words.is_empty()).then(|| words.to_owned()));
+        sketch
     }
 
     fn definitions(&mut self) -> Object {
@@ -118,7 +171,9 @@ impl<'m> Writer<'m> {
         self.depth += 1;
         let sketch = match &self.model.types[shape.ty] {
             Type::Simple(simple) => self.simple(simple),
-            Type::Complex(complex) => self.complex(complex, shape.as_type),
+            Type::Complex(complex) => {
+                self.complex(complex, shape.as_type.map(|(namespace, name)| clark(namespace, name)))
+            }
         };
         self.depth -= 1;
         sketch

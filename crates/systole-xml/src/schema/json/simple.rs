@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::content::{array, one_of};
+use super::mapping::Value as MappedValue;
 use super::shapes::Shape;
 use super::sketch::Sketch;
 use super::{Object, Writer, literal};
@@ -36,13 +37,13 @@ impl<'m> Writer<'m> {
                     let words = (!rules.all).then(|| format!("xs:{}: {}", item.name, item.words()));
                     let item =
                         Sketch { keywords: rules.keywords, words: words.into_iter().collect(), ..Sketch::default() };
-                    list(item, min, &simple.facets)
+                    list(word(item), min, &simple.facets)
                 }
                 None => atomic(xsd_type, &simple.facets),
             },
             Variety::List(item) => {
                 let item = self.shape(Shape::plain(*item), "item");
-                list(item, simple.facets.min_length.unwrap_or(0), &simple.facets)
+                list(word(item), simple.facets.min_length.unwrap_or(0), &simple.facets)
             }
             Variety::Union(members) => {
                 let members = members.iter().map(|member| self.shape(Shape::plain(*member), "member").finish().into());
@@ -99,6 +100,15 @@ fn words(simple: &Simple) -> String {
     }
 }
 
+/// The item of a list. A text is a word, without white space.
+fn word(mut item: Sketch) -> Sketch {
+    let is_open = ["enum", "oneOf", "pattern", "$ref"].iter().all(|keyword| !item.keywords.contains_key(*keyword));
+    if is_open && item.keywords.get("type").is_some_and(|ty| ty == "string") {
+        item.keywords.insert("pattern".to_owned(), r"^[^ \t\n\r]+$".into());
+    }
+    item
+}
+
 fn list(item: Sketch, min: u64, facets: &Facets) -> Rules {
     Rules { keywords: array(item.finish(), min, facets.max_length).keywords, all: facets.patterns.is_empty() }
 }
@@ -130,6 +140,17 @@ fn numeric(name: &str, xsd_type: &XsdType, facets: &Facets, known: (Option<i128>
         }
     }
     rules.all &= facets.patterns.is_empty();
+    // Numbers that not each reader of JSON keeps are strings.
+    let literals = match MappedValue::atomic(xsd_type, facets) {
+        MappedValue::Integer { is_large: true } => "^-?[0-9]+$",
+        MappedValue::Decimal => r"^-?[0-9]+(?:\.[0-9]+)?$",
+        MappedValue::Float => "^(?:-?INF|NaN)$",
+        _ => return rules,
+    };
+    let bounded = facets.min.is_some() || facets.max.is_some() || known.0.is_some() || known.1.is_some();
+    rules.all &= !bounded;
+    rules.add("type", vec![name, "string"]);
+    rules.add("pattern", literals);
     rules
 }
 

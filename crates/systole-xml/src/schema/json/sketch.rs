@@ -53,21 +53,11 @@ impl Sketch {
     }
 }
 
-/// Adds the author's examples. The fields that serde writes as null have no element.
+/// Adds the author's examples of a simple value: those of objects are of serde's form.
 pub(super) fn hint(schema: &mut Object, examples: &[Value]) {
+    let simple = |example: &&Value| !matches!(example, Value::Null | Value::Array(_) | Value::Object(_));
+    let examples: Vec<Value> = examples.iter().filter(simple).cloned().collect();
     if !examples.is_empty() {
-        schema.insert("examples".to_owned(), examples.iter().map(without_nulls).collect());
-    }
-}
-
-/// Recurses as deep as the types of Rust nest that the author wrote the example of.
-fn without_nulls(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let given = fields.iter().filter(|(_, value)| !value.is_null());
-            Value::Object(given.map(|(name, value)| (name.clone(), without_nulls(value))).collect())
-        }
-        Value::Array(items) => items.iter().map(without_nulls).collect(),
-        other => other.clone(),
+        schema.insert("examples".to_owned(), examples.into());
     }
 }

@@ -6,22 +6,18 @@ use serde_json::{Map, Value};
 
 /// Validates a value by a whole schema.
 pub(crate) fn check(schema: &Value, value: &Value) -> Result<(), String> {
-    Checker { root: schema, nulls: false }.check(schema, value, "")
-}
-
-/// Validates a value as serde_json writes it: a property that is null and not required counts as left out.
-pub(crate) fn check_serde(schema: &Value, value: &Value) -> Result<(), String> {
-    Checker { root: schema, nulls: true }.check(schema, value, "")
+    Checker { root: schema }.check(schema, value, "")
 }
 
 struct Checker<'s> {
     root: &'s Value,
-    /// Set if null stands for a property that is left out.
-    nulls: bool,
 }
 
 impl Checker<'_> {
     fn check(&self, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
+        if *schema == Value::Bool(false) {
+            return Err(format!("nothing may stand at '{at}'"));
+        }
         let schema = schema.as_object().ok_or_else(|| format!("{schema} at {at} is no schema"))?;
         schema.iter().try_for_each(|(keyword, rule)| self.keyword(keyword, rule, schema, value, at))
     }
@@ -74,11 +70,21 @@ impl Checker<'_> {
                 let mut items = value.as_array().into_iter().flatten().enumerate();
                 return items.try_for_each(|(index, item)| self.check(rule, item, &format!("{at}/{index}")));
             }
-            "properties" | "patternProperties" | "additionalProperties" => {
+            "dependentRequired" => value.as_object().is_none_or(|fields| {
+                let mut rules = rule.as_object().unwrap().iter().filter(|(name, _)| fields.contains_key(*name));
+                rules.all(|(_, names)| {
+                    names.as_array().unwrap().iter().all(|name| fields.contains_key(name.as_str().unwrap()))
+                })
+            }),
+            "propertyNames" => {
+                let mut names = value.as_object().into_iter().flatten().map(|(name, _)| Value::from(name.as_str()));
+                return names.try_for_each(|name| self.check(rule, &name, at));
+            }
+            "properties" | "additionalProperties" => {
                 let fields = value.as_object().into_iter().flatten();
-                let mut given =
-                    fields.filter(|(name, value)| !(self.nulls && value.is_null() && !is_required(schema, name)));
-                return given.try_for_each(|(name, field)| self.property(keyword, rule, schema, (name, field), at));
+                return fields
+                    .into_iter()
+                    .try_for_each(|(name, field)| self.property(keyword, rule, schema, (name, field), at));
             }
             other => return Err(format!("the keyword {other} is not known")),
         };
@@ -94,32 +100,19 @@ impl Checker<'_> {
         at: &str,
     ) -> Result<(), String> {
         let at = &format!("{at}/{name}");
-        let patterns = |rule: &Value| {
-            let patterns = rule.as_object().cloned().unwrap_or_default();
-            patterns.into_iter().filter(|(pattern, _)| Regex::new(pattern).unwrap().is_match(name)).collect::<Vec<_>>()
-        };
         match keyword {
             "properties" => rule.get(name).map_or(Ok(()), |rule| self.check(rule, field, at)),
-            "patternProperties" => patterns(rule).iter().try_for_each(|(_, rule)| self.check(rule, field, at)),
-            _ => {
-                let named = schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
-                let open = schema.get("patternProperties").is_some_and(|rule| !patterns(rule).is_empty());
-                assert_eq!(*rule, Value::Bool(false), "objects are closed");
-                if named || open { Ok(()) } else { Err(format!("there is no property {at}")) }
-            }
+            _ if schema.get("properties").is_some_and(|properties| properties.get(name).is_some()) => Ok(()),
+            _ => self.check(rule, field, at),
         }
     }
-}
-
-fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
-    schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|known| known == name))
 }
 
 fn is_of_type(value: &Value, name: &str) -> bool {
     match name {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
-        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "integer" => !value.is_string() && value.as_f64().is_some_and(|number| number.fract() == 0.0),
         "number" => value.is_number(),
         "string" => value.is_string(),
         "array" => value.is_array(),

@@ -1,0 +1,510 @@
+//! Payloads to JSON: one walk over the canonical bytes.
+
+use std::borrow::Cow;
+
+use super::document::is_number;
+use super::mapping::{Body, Child, Children, Form, MOST_WHOLE, Mapping, Object, Value, attribute_key};
+use crate::ladder::Canonical;
+use crate::ladder::scan::{unescape, unescape_into};
+use crate::ladder::tape::{Bindings, Cursor, Tag, Uri};
+use crate::schema::model::Order;
+use crate::schema::simple::NoPrefixes;
+use crate::vocab::ns;
+
+/// Writes a payload as JSON: an object, in which a text is `$`; with a name, the value of its root element as the property of
+/// that name.
+pub(crate) fn to_json(mapping: &Mapping, payload: &Canonical, name: Option<&str>) -> String {
+    payload.read(|cursor| {
+        let mut walk = Walk {
+            mapping,
+            is_whole: false,
+            xsi: cursor.find_uri(ns::XSI),
+            cursor,
+            out: String::with_capacity(payload.bytes().len()),
+            open: Vec::new(),
+            text: String::new(),
+            bindings: Bindings::default(),
+        };
+        if let Some(tag) = walk.cursor.enter() {
+            let has_xsi = tag.attributes().any(|attribute| attribute.uri().is_some_and(|uri| Some(uri) == walk.xsi));
+            let is_value = matches!(mapping.form(mapping.root.ty), Form::Value(_)) && !has_xsi;
+            match name {
+                Some(name) => {
+                    walk.out.push('{');
+                    push_string(&mut walk.out, name);
+                    walk.out.push(':');
+                }
+                None if is_value => walk.out.push_str("{\"$\":"),
+                None => walk.is_whole = true,
+            }
+            walk.element(&tag, Some(&mapping.root), "");
+            while walk.step() {}
+            if name.is_some() || is_value {
+                walk.out.push('}');
+            }
+        }
+        walk.out
+    })
+}
+
+struct Walk<'w, 'a> {
+    mapping: &'w Mapping,
+    /// Set while the root is to be an object, even if it is nil.
+    is_whole: bool,
+    cursor: Cursor<'a>,
+    /// The namespace of `xsi:type`, if a name may be in it.
+    xsi: Option<Uri>,
+    out: String,
+    open: Vec<Open<'w>>,
+    /// A text with its references resolved.
+    text: String,
+    /// The prefixes in scope, for values that are qualified names.
+    bindings: Bindings,
+}
+
+/// An element whose children are being written.
+struct Open<'w> {
+    children: Option<&'w Children>,
+    shape: Shape,
+    /// The number of the element.
+    element: u32,
+    /// The end of what was opened for it.
+    closing: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Shape {
+    /// Properties of the object: the place of the last child, and whether its array is open.
+    Members { last: Option<usize>, in_array: bool },
+    /// An array of the content in document order.
+    Items { is_first: bool },
+}
+
+impl<'w, 'a> Walk<'w, 'a> {
+    /// Writes the next part of the innermost open element; `false` once none is open.
+    fn step(&mut self) -> bool {
+        let Some(open) = self.open.last_mut() else { return false };
+        let children = open.children;
+        match &mut open.shape {
+            Shape::Items { is_first } => {
+                if let Some(text) = self.cursor.text() {
+                    if !std::mem::replace(is_first, false) {
+                        self.out.push(',');
+                    }
+                    self.text.clear();
+                    unescape_into(&mut self.text, text.written);
+                    push_string(&mut self.out, &self.text);
+                    return true;
+                }
+                let Some(tag) = self.cursor.enter() else {
+                    self.out.push(']');
+                    return self.close();
+                };
+                if !std::mem::replace(is_first, false) {
+                    self.out.push(',');
+                }
+                let uri = self.cursor.uri_name(tag.uri());
+                let place =
+                    children.and_then(|children| children.by_name(uri, tag.local(), &self.mapping.namespace, 0));
+                self.item(&tag, uri, children.zip(place).map(|(children, place)| &children.list[place]));
+            }
+            Shape::Members { last, in_array } => {
+                let (Some(tag), Some(children)) = (self.cursor.enter(), children) else {
+                    if *in_array {
+                        self.out.push(']');
+                    }
+                    return self.close();
+                };
+                let uri = self.cursor.uri_name(tag.uri());
+                let found = children.by_name(uri, tag.local(), &self.mapping.namespace, last.unwrap_or(0));
+                // The look ahead has found a place for each.
+                let place = found.or(children.any).unwrap_or_default();
+                let child = &children.list[place];
+                if *last == Some(place) {
+                    self.out.push(',');
+                } else {
+                    if std::mem::replace(in_array, child.many) {
+                        self.out.push(']');
+                    }
+                    if !self.out.ends_with('{') {
+                        self.out.push(',');
+                    }
+                    *last = Some(place);
+                    push_key(&mut self.out, &child.key);
+                    if child.many {
+                        self.out.push('[');
+                    }
+                }
+                match found {
+                    Some(_) => self.element(&tag, Some(child), ""),
+                    None => self.item(&tag, uri, None),
+                }
+            }
+        }
+        true
+    }
+
+    /// Ends the innermost open element.
+    fn close(&mut self) -> bool {
+        if let Some(open) = self.open.pop() {
+            self.out.push_str(open.closing);
+            self.bindings.leave(open.element);
+            self.cursor.leave();
+        }
+        true
+    }
+
+    /// Writes an element as an object of one property.
+    fn item(&mut self, tag: &Tag<'a>, uri: &str, child: Option<&'w Child>) {
+        self.out.push('{');
+        match child {
+            Some(child) => push_key(&mut self.out, &child.key),
+            None => {
+                let name = match uri == &*self.mapping.namespace {
+                    true => Cow::Borrowed(tag.local()),
+                    false => Cow::Owned(format!("{{{uri}}}{}", tag.local())),
+                };
+                push_string(&mut self.out, &name);
+                self.out.push(':');
+            }
+        }
+        self.element(tag, child, "}");
+    }
+
+    /// Writes the value of the element whose start tag was just read, or its begin; `behind` follows its end.
+    fn element(&mut self, tag: &Tag<'a>, child: Option<&'w Child>, behind: &'static str) {
+        let form = child.map_or(&Form::Open, |child| self.mapping.form(child.ty));
+        let is_whole = std::mem::take(&mut self.is_whole);
+        if !tag.has_attributes() {
+            match form {
+                Form::Value(value) => {
+                    self.value(value);
+                    return self.out.push_str(behind);
+                }
+                Form::Object(object) => {
+                    self.out.push('{');
+                    return self.content(Some(object), behind);
+                }
+                Form::Open => {}
+            }
+        }
+        self.with_attributes(tag, child, form, is_whole, behind);
+    }
+
+    fn with_attributes(
+        &mut self,
+        tag: &Tag<'a>,
+        child: Option<&'w Child>,
+        form: &'w Form,
+        is_whole: bool,
+        behind: &'static str,
+    ) {
+        let number = self.cursor.elements() as u32 - 1;
+        let mut attributes = tag.attributes();
+        let declarations: Vec<_> = attributes.clone().filter_map(|attribute| attribute.declared()).collect();
+        for &(prefix, uri) in &declarations {
+            self.bindings.declare(number, prefix, uri);
+        }
+        let xsi = |local: &str| {
+            let mut all = tag.attributes();
+            let xsi = self.xsi?;
+            all.find(|attribute| attribute.uri() == Some(xsi) && attribute.local() == local)
+                .map(|found| found.written())
+        };
+        let as_type = xsi("type").map(|written| self.clark(&unescape(written)));
+        let (is_nil, nil) = (xsi("nil") == Some("true"), xsi("nil"));
+        let expected = child.and_then(|child| child.as_type.as_ref());
+        // A type that the schema of JSON doesn't have.
+        let form = if as_type.as_ref() == expected { form } else { &Form::Open };
+        let plain = attributes.clone().filter(|attribute| attribute.uri().is_some()).count();
+        if is_nil && plain == 1 && !matches!(form, Form::Open) && !is_whole {
+            self.out.push_str("null");
+            self.out.push_str(behind);
+            self.bindings.leave(number);
+            return self.cursor.leave();
+        }
+        let declared = if self.mapping.has_open || matches!(form, Form::Open) { declarations } else { Vec::new() };
+        // The reader binds the prefix of the element's name by itself.
+        let is_own = |prefix: &str, uri: Uri| self.mapping.prefixed && prefix == "p" && uri == tag.uri();
+        let declared = declared
+            .into_iter()
+            .filter(|&(prefix, uri)| !prefix.is_empty() && Some(uri) != self.xsi && !is_own(prefix, uri));
+        let declared: Vec<_> = declared.collect();
+        if plain == 0 && declared.is_empty() {
+            match form {
+                Form::Value(value) => {
+                    self.value(value);
+                    self.bindings.leave(number);
+                    return self.out.push_str(behind);
+                }
+                Form::Open if self.cursor.child().is_none() => {
+                    self.value(&Value::Text);
+                    self.bindings.leave(number);
+                    return self.out.push_str(behind);
+                }
+                _ => {}
+            }
+        }
+        self.out.push('{');
+        for (prefix, uri) in declared {
+            self.key("@xmlns:", prefix);
+            push_string(&mut self.out, self.cursor.uri_name(uri));
+        }
+        let object = if let Form::Object(object) = form { Some(object) } else { None };
+        for attribute in &mut attributes {
+            let Some(uri) = attribute.uri() else { continue };
+            let uri = self.cursor.uri_name(uri);
+            let local = attribute.local();
+            let known = object.and_then(|object| {
+                object.attributes.iter().find(|known| known.local == local && *known.namespace == *uri)
+            });
+            let text = unescape(attribute.written());
+            match known {
+                Some(known) => {
+                    self.comma();
+                    push_key(&mut self.out, &known.key);
+                    self.simple(&known.value, &text);
+                }
+                None => {
+                    self.key("@", &attribute_key(uri, local));
+                    match (uri, local) {
+                        (ns::XSI, "type") => push_string(&mut self.out, as_type.as_deref().unwrap_or_default()),
+                        (ns::XSI, "nil") => self.simple(&Value::Boolean, &text),
+                        _ => push_string(&mut self.out, &text),
+                    }
+                }
+            }
+        }
+        match form {
+            Form::Value(value) if nil.is_none() || !is_nil => {
+                self.key("", "$");
+                self.value(value);
+                self.out.push('}');
+                self.out.push_str(behind);
+                self.bindings.leave(number);
+            }
+            Form::Object(object) if !is_nil => self.content(Some(object), behind),
+            Form::Value(_) | Form::Object(_) | Form::Open => self.content(None, behind),
+        }
+    }
+
+    /// Writes the content of the element whose attributes are written, or its begin, and the end of the object.
+    fn content(&mut self, object: Option<&'w Object>, behind: &'static str) {
+        let number = self.cursor.elements() as u32 - 1;
+        let (children, body) = match object.map(|object| &object.content) {
+            Some(Body::Text(value)) if self.cursor.child().is_none() => {
+                // Text beside no elements may be left out.
+                if !matches!(value, Value::Text) || self.cursor.plain_text() != Some("") || !self.is_mixed(object) {
+                    self.key("", "$");
+                    self.value(value);
+                } else {
+                    self.cursor.leave();
+                }
+                self.out.push('}');
+                self.out.push_str(behind);
+                return self.bindings.leave(number);
+            }
+            Some(Body::Members { children, order }) => (Some(children), Some(*order)),
+            Some(Body::Items { children }) => (Some(children), None),
+            Some(Body::Empty | Body::Text(_)) | None => (None, None),
+        };
+        let closing = if behind.is_empty() { "}" } else { "}}" };
+        if let (Some(children), Some(order)) = (children, body)
+            && self.have_places(children, order)
+        {
+            let shape = Shape::Members { last: None, in_array: false };
+            return self.open.push(Open { children: Some(children), shape, element: number, closing });
+        }
+        if self.cursor.child().is_none() && self.cursor.plain_text() == Some("") {
+            self.out.push_str(closing);
+            self.bindings.leave(number);
+            return self.cursor.leave();
+        }
+        self.key("", "$");
+        if self.cursor.child().is_none() && object.is_none() {
+            self.value(&Value::Text);
+            self.out.push_str(closing);
+            return self.bindings.leave(number);
+        }
+        self.out.push('[');
+        self.open.push(Open { children, shape: Shape::Items { is_first: true }, element: number, closing });
+    }
+
+    fn is_mixed(&self, object: Option<&Object>) -> bool {
+        object.is_some_and(|object| object.is_mixed)
+    }
+
+    /// Returns whether the properties of an object tell the children of the innermost open element and their order, with no text
+    /// between them.
+    fn have_places(&self, children: &Children, order: Order) -> bool {
+        let mut look = self.cursor;
+        let (mut last, mut seen_last) = (0, false);
+        let mut seen = if order == Order::All { vec![false; children.list.len()] } else { Vec::new() };
+        loop {
+            if let Some(text) = look.text() {
+                if !text.written.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')) {
+                    return false;
+                }
+                continue;
+            }
+            let Some(tag) = look.enter() else { return true };
+            let uri = self.cursor.uri_name(tag.uri());
+            let found = children.by_name(uri, tag.local(), &self.mapping.namespace, last);
+            let Some(place) = found.or(children.any) else { return false };
+            if order == Order::All {
+                if std::mem::replace(&mut seen[place], true) {
+                    return false;
+                }
+            } else if place < last || place == last && seen_last && !children.list[place].many {
+                return false;
+            }
+            (last, seen_last) = (place, true);
+            look.leave();
+        }
+    }
+
+    /// Writes the text of the element whose start tag was just read, and moves behind its end tag.
+    #[inline]
+    fn value(&mut self, value: &Value) {
+        let mut text = std::mem::take(&mut self.text);
+        match self.cursor.content_in(&mut text) {
+            Some(Some(plain)) => self.simple(value, plain),
+            Some(None) => self.simple(value, &text),
+            // An element in text: the payload is not valid.
+            None => {
+                text.clear();
+                while self.cursor.is_inside() {
+                    match self.cursor.text() {
+                        Some(piece) => unescape_into(&mut text, piece.written),
+                        None if self.cursor.enter().is_some() => self.cursor.leave(),
+                        None => break,
+                    }
+                }
+                self.cursor.leave();
+                push_string(&mut self.out, &text);
+            }
+        }
+        self.text = text;
+    }
+
+    fn simple(&mut self, value: &Value, text: &str) {
+        match value {
+            Value::Name => {
+                let name = self.clark(text);
+                push_string(&mut self.out, &name);
+            }
+            value => push_value(&mut self.out, value, text),
+        }
+    }
+
+    /// A qualified name in Clark notation. A name whose prefix is unbound stays as it is.
+    fn clark(&self, name: &str) -> String {
+        let name = name.trim_matches([' ', '\t', '\n', '\r']);
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        match self.bindings.uri(prefix) {
+            Uri::NONE if !prefix.is_empty() => name.to_owned(),
+            Uri::NONE => local.to_owned(),
+            uri => format!("{{{}}}{local}", self.cursor.uri_name(uri)),
+        }
+    }
+
+    fn key(&mut self, mark: &str, name: &str) {
+        self.comma();
+        push_string(&mut self.out, &format!("{mark}{name}"));
+        self.out.push(':');
+    }
+
+    fn comma(&mut self) {
+        if !self.out.ends_with('{') {
+            self.out.push(',');
+        }
+    }
+}
+
+/// Appends the JSON of a literal: as a number, `true` or `false` if JSON can carry it as it is written, else as a string.
+pub(super) fn push_value(out: &mut String, value: &Value, text: &str) {
+    match value {
+        Value::Boolean if matches!(text, "true" | "false") => out.push_str(text),
+        Value::Integer { .. } if is_whole(text) => out.push_str(text),
+        Value::Decimal if is_exact(text) => out.push_str(text),
+        Value::Float if is_number(text) && text.parse::<f64>().is_ok_and(f64::is_finite) => out.push_str(text),
+        Value::List(item) if text.is_empty() || text.split(' ').all(is_word) => {
+            out.push('[');
+            for (index, word) in text.split(' ').filter(|word| !word.is_empty()).enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                push_value(out, item, word);
+            }
+            out.push(']');
+        }
+        Value::Union(members) => match members.iter().find(|(member, _)| member.check(text, &NoPrefixes).is_ok()) {
+            Some((_, value)) => push_value(out, value, text),
+            None => push_string(out, text),
+        },
+        _ => push_string(out, text),
+    }
+}
+
+pub(super) fn is_word(word: &str) -> bool {
+    !word.is_empty() && !word.contains(['\t', '\n', '\r'])
+}
+
+/// Returns whether a literal is a whole number that each reader of JSON keeps (RFC 8259, section 6).
+pub(super) fn is_whole(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    match digits.len() {
+        0 => false,
+        1..=16
+            if digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits.len() == 1 || !digits.starts_with('0')) =>
+        {
+            digits.len() < 16 || digits.parse::<i64>().is_ok_and(|number| number <= MOST_WHOLE)
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether a literal is a number that each reader of JSON keeps: a binary one of 64 bits holds 15 decimal digits.
+fn is_exact(text: &str) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0').count();
+    digits <= 15 && text.len() <= 40 && !text.contains(['e', 'E']) && is_number(text)
+}
+
+/// Appends a key of the schema: it has no character that needs an escape, but in the name of a namespace.
+fn push_key(out: &mut String, key: &str) {
+    if key.starts_with(['{', '@']) {
+        push_string(out, key);
+    } else {
+        out.push('"');
+        out.push_str(key);
+        out.push('"');
+    }
+    out.push(':');
+}
+
+/// Appends a string with its quotes.
+#[inline]
+pub(super) fn push_string(out: &mut String, text: &str) {
+    out.push('"');
+    let mut run = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&text[run..at]);
+        run = at + 1;
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            other => {
+                out.push_str("\\u00");
+                out.extend([other >> 4, other & 15].map(|half| char::from_digit(half.into(), 16).unwrap_or('0')));
+            }
+        }
+    }
+    out.push_str(&text[run..]);
+    out.push('"');
+}
