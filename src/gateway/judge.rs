@@ -3,6 +3,7 @@
 //! turns there.
 
 use std::collections::VecDeque;
+use std::str::Utf8Error;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
@@ -10,9 +11,10 @@ use bytes::Bytes;
 use systole_core::core::{
     Answered, Blueprint, ClientId, ListenerId, Party, ReadAnswer, ReadMessage, precheck, precheck_answer,
 };
-use systole_core::vocab::{Fault, Name};
-use systole_xml::ladder::Raw;
-use systole_xml::schema::Validator;
+use systole_core::vocab::{Fault, Name, QName, ns};
+use systole_xml::ladder::strict::canonicalize;
+use systole_xml::ladder::{Raw, StrictError};
+use systole_xml::schema::{FromJsonError, SchemaError, Validator};
 use tokio::sync::oneshot;
 
 use crate::runtime::Organism;
@@ -98,6 +100,21 @@ impl Drop for Closing {
     }
 }
 
+/// The reason why JSON is no valid payload.
+#[derive(Debug)]
+pub(super) enum JsonRefusal {
+    Encoding(Utf8Error),
+    Form(FromJsonError),
+    /// The XML that it makes passes a limit.
+    Xml(StrictError),
+    /// It breaks rules of its schema: the place of each, and an example as JSON.
+    Rules {
+        error: Box<SchemaError>,
+        pointers: Vec<String>,
+        example: Option<String>,
+    },
+}
+
 impl fmt::Debug for Judge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Judge").finish_non_exhaustive()
@@ -133,6 +150,29 @@ impl Judge {
         let size = bytes.len();
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
             precheck(&Raw::new(bytes), client, blueprint, validator)
+        };
+        self.look(Party::Client(client), size, look).await
+    }
+
+    /// The XML of a payload that a client sends as JSON, which names it; `None` if the thread has ended.
+    pub(super) async fn json(&self, client: ClientId, bytes: Bytes) -> Option<Result<Bytes, JsonRefusal>> {
+        let size = bytes.len();
+        let look = move |blueprint: &Blueprint, validator: &mut Validator| {
+            let text = std::str::from_utf8(&bytes).map_err(JsonRefusal::Encoding)?;
+            let (limits, calls) = (&blueprint.limits.xml, blueprint.calls(Party::Client(client)));
+            let may_be = |name: &QName| calls.contains(name) || name.namespace() == ns::META;
+            let read = validator.catalog().from_named_json(text, may_be, limits).map_err(JsonRefusal::Form)?;
+            let xml = Bytes::copy_from_slice(read.xml().as_bytes());
+            let payload = canonicalize(&xml, limits).map_err(JsonRefusal::Xml)?;
+            let root = payload.root().clone();
+            match validator.validate(payload) {
+                Ok(_) => Ok(xml),
+                Err(error) => {
+                    let catalog = validator.catalog();
+                    let example = catalog.get(&root).and_then(|schema| catalog.to_named_json(schema.example()?));
+                    Err(JsonRefusal::Rules { pointers: read.pointers(&error), error: Box::new(error), example })
+                }
+            }
         };
         self.look(Party::Client(client), size, look).await
     }

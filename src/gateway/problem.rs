@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 use systole_core::inbox::{InboxError, InboxProblem, JobError};
 use systole_core::mailbox::Refused;
 use systole_core::vocab::{BrokenRule, Fault, FaultCode};
+use systole_xml::schema::JsonProblem;
 
+use super::judge::JsonRefusal;
 use super::notices::DelegateFailure;
 use super::service::{ActError, Ending};
 use super::submissions::SubmitError;
@@ -73,7 +75,10 @@ struct More {
     /// The place of the mistake.
     #[schemars(skip_serializing_if = "Option::is_none")]
     place: Option<Value>,
-    /// A valid payload.
+    /// The place of the mistake in a body of JSON, as a JSON pointer (RFC 6901).
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pointer: Option<String>,
+    /// A valid payload, in the form of the body.
     #[schemars(skip_serializing_if = "Option::is_none")]
     example: Option<String>,
     /// The cursor to go on from.
@@ -305,6 +310,45 @@ impl Problem {
             problem = problem.with("example", example);
         }
         problem
+    }
+}
+
+/// JSON that is no valid payload.
+impl From<JsonRefusal> for Problem {
+    fn from(refusal: JsonRefusal) -> Self {
+        match refusal {
+            JsonRefusal::Encoding(error) => Self::bad_request(format!("the body is not UTF-8: {error}")),
+            JsonRefusal::Xml(error) => Self::unprocessable("payload", error.to_string()).with("pointer", ""),
+            JsonRefusal::Form(error) => {
+                let detail = error.to_string();
+                let code = match error.problem {
+                    JsonProblem::TooLarge { most } => return Self::too_large(most),
+                    JsonProblem::Syntax { .. } | JsonProblem::Repeated { .. } | JsonProblem::TooDeep { .. } => {
+                        "malformed"
+                    }
+                    _ => "payload",
+                };
+                let problem = Self::unprocessable(code, detail).with("pointer", error.pointer);
+                match error.at {
+                    Some((line, column)) => problem.with("place", json!({ "line": line, "column": column })),
+                    None => problem.with("rule", error.problem.to_string()),
+                }
+            }
+            JsonRefusal::Rules { error, pointers, example } => {
+                let mut pointers = pointers.into_iter();
+                let first = pointers.next().unwrap_or_default();
+                let problem = Self::unprocessable("payload", format!("{first}: {}", error.rule));
+                let problem = problem.with("rule", error.rule).with("pointer", first);
+                let more = error.more.iter().zip(pointers);
+                let more: Vec<Value> =
+                    more.map(|(finding, pointer)| json!({ "rule": finding.rule, "pointer": pointer })).collect();
+                let problem = if more.is_empty() { problem } else { problem.with("more", more) };
+                match example {
+                    Some(example) => problem.with("example", example),
+                    None => problem,
+                }
+            }
+        }
     }
 }
 

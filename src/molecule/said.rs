@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use systole_core::vocab::XmlLimits;
-use systole_xml::ladder::{Canonical, Envelope, strict};
+use systole_xml::ladder::Canonical;
 use systole_xml::schema::{ContractError, Payload, PayloadSchema, decode_canonical, encode};
 
 use super::schemas;
 use crate::gateway::facade::Problem;
+use crate::gateway::payload;
 
 /// A text of a sender. Its reply is a text of the receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,13 +56,6 @@ impl Said {
     pub(super) fn read(envelope: &Bytes) -> Option<Self> {
         decode_canonical(&payload(envelope)?).ok()
     }
-}
-
-/// The payload of an envelope of the pump.
-pub(super) fn payload(envelope: &Bytes) -> Option<Canonical> {
-    // The pump wrote the envelope: no limits apply.
-    let canonical = strict::canonicalize(envelope, &XmlLimits::UNLIMITED).ok()?;
-    Some(Envelope::open(canonical).ok()?.into_parts().1)
 }
 
 #[cfg(test)]

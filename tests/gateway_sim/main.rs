@@ -15,6 +15,7 @@ mod gone;
 mod guard;
 mod health;
 mod hold;
+mod json;
 mod kit;
 mod many;
 mod molecule;

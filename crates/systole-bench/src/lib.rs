@@ -41,7 +41,7 @@ pub use cases::{Case, Group, groups};
 pub use latency::Latencies;
 pub use load::{Load, LoadError, Scale};
 pub use report::{BarVerdict, CaseFigures, HostileFigures, Machine, Ratio, Report, SpecimenFigures, StageFigures};
-pub use stages::{ALL, Side, Specimen, Stage, TOKENS, specimens};
+pub use stages::{ALL, JSON, SERDE_JSON, Side, Specimen, Stage, TOKENS, specimens};
 
 use cases::{Bar, Figure};
 use progress::Progress;
@@ -185,7 +185,10 @@ fn xml_bars(specimen: &SpecimenFigures) -> Vec<BarVerdict> {
     let reference =
         against(ALL).map(|ratio| BarVerdict::new("XML of 945 B, multiple of libxml2 and serde", ratio, 0.15));
     let tokens = against(TOKENS).map(|ratio| BarVerdict::new("XML of 945 B, multiple of quick-xml tokens", ratio, 1.5));
-    reference.into_iter().chain(tokens).collect()
+    let json = specimen.nanos(Side::Systole, JSON).zip(specimen.nanos(Side::Reference, SERDE_JSON));
+    let json =
+        json.map(|(own, other)| BarVerdict::new("JSON of 945 B and back, multiple of serde_json", own / other, 2.0));
+    reference.into_iter().chain(tokens).chain(json).collect()
 }
 
 fn draw(report: &Report, path: &std::path::Path) -> Result<(), plot::PlotError> {
@@ -211,7 +214,7 @@ mod tests {
             group_run: None,
         };
         let report = run(&options).unwrap();
-        assert_eq!(report.bars.len(), 9, "{:?}", report.bars);
+        assert_eq!(report.bars.len(), 10, "{:?}", report.bars);
         assert_eq!(report.stages.len(), specimens().len());
         assert!(report.cases.iter().all(|case| case.deliveries > 0));
         let text = Tables(&report).to_string();

@@ -45,6 +45,10 @@ pub enum Side {
 
 /// The name of the stage that takes a message through the whole ladder, and of its reference.
 pub const ALL: &str = "all of these";
+/// The name of the stage that makes the payload of its JSON, and JSON of the payload.
+pub const JSON: &str = "JSON to XML to JSON";
+/// The name of the stage that parses and prints that JSON.
+pub const SERDE_JSON: &str = "serde_json parse and print";
 /// The name of the stage that only tokenizes.
 pub const TOKENS: &str = "quick-xml tokens";
 
@@ -86,10 +90,31 @@ impl Stage {
 fn stages<T: Sample>(message: Bytes) -> Result<Vec<Stage>, LoadError> {
     let schema = PayloadSchema::of::<T>()?;
     let mut stages = references::<T>(&message, &schema);
+    stages.extend(json(&message, &schema));
     let mut catalog = Catalog::new();
     catalog.add(schema)?;
     stages.splice(0..0, ladder::<T>(message, Arc::new(catalog)));
     Ok(stages)
+}
+
+/// The payload as JSON: to XML, and the canonical payload to JSON; and the same text through serde_json.
+fn json(message: &Bytes, schema: &PayloadSchema) -> [Stage; 2] {
+    let payload = opened(canonical(message)).payload().clone();
+    let (schema, limits) = (schema.clone(), XmlLimits::default());
+    let text: Arc<str> = schema.to_json(&payload).into();
+    let again = text.clone();
+    let both = move || {
+        drop(black_box(schema.from_json(&text, &limits).expect("the samples keep their schemas")));
+        drop(black_box(schema.to_json(&payload)));
+    };
+    let reference = move || {
+        let value: serde_json::Value = serde_json::from_str(&again).expect("it is JSON");
+        drop(black_box(black_box(value).to_string()));
+    };
+    [
+        Stage { side: Side::Systole, name: JSON, run: Box::new(both) },
+        Stage { side: Side::Reference, name: SERDE_JSON, run: Box::new(reference) },
+    ]
 }
 
 fn ladder<T: Sample>(message: Bytes, catalog: Arc<Catalog>) -> Vec<Stage> {

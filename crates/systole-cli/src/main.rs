@@ -21,6 +21,7 @@ mod inbox;
 mod init;
 mod journal;
 mod journal_args;
+mod json;
 mod log;
 mod look;
 mod manual;

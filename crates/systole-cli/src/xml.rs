@@ -7,18 +7,20 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 
 use super::failure::Failure;
-use super::{print, report, units};
+use super::{json, print, report, units};
 use systole::config::Config;
+use systole::terminal::Escaped;
 use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::repair::{Shape, Vocabulary};
 use systole_xml::ladder::strict::CanonicalOptions;
 use systole_xml::ladder::{Raw, mend, strict};
-use systole_xml::schema::{self, Catalog};
+use systole_xml::schema::{self, Catalog, Validator};
 
 pub(super) use validate::catalog;
 
@@ -50,6 +52,14 @@ pub(super) enum Stage {
         /// PrefixList of the standard
         #[arg(long, value_name = "PREFIXES", value_delimiter = ' ')]
         inclusive: Vec<String>,
+        #[command(flatten)]
+        input: Input,
+    },
+    /// Convert a payload: XML to JSON, and a JSON object {"name": …} to XML; exit 0 if it is valid, 1 if not, 2 for a bad schema
+    Json {
+        /// A schema; name the schemas that it includes or imports, too, since no other file is read
+        #[arg(long = "schema", value_name = "XSD", required = true)]
+        schemas: Vec<PathBuf>,
         #[command(flatten)]
         input: Input,
     },
@@ -92,6 +102,7 @@ pub(super) fn run(stage: Stage) -> Result<ExitCode, Failure> {
             let form = CanonicalOptions { comments: with_comments, prefixes: &prefixes };
             canonical(&input.read()?, form, element)
         }
+        Stage::Json { schemas, input } => converted(&input.read()?, &validate::catalog(&schemas)?),
         Stage::Validate { schemas, input } => validate::validate(&input.read()?, &schemas),
     }
 }
@@ -130,6 +141,29 @@ fn canonical(document: &Document, form: CanonicalOptions, element: Option<usize>
         Some(bytes) => show(&bytes),
         None => Err(Failure::no(format!("{}: there are fewer elements: count them from 0", document.name))),
     }
+}
+
+/// The document in the other form.
+fn converted(document: &Document, catalog: &Catalog) -> Result<ExitCode, Failure> {
+    let Document { name, bytes, limits } = document;
+    if bytes.len() > limits.message_bytes {
+        return Err(Failure::no(format!("{name}: more than {} bytes: raise --message-bytes", limits.message_bytes)));
+    }
+    if json::is_json(bytes) {
+        return match json::to_xml(bytes, |_| true, catalog, limits) {
+            Ok(xml) => show(strict::canonicalize(&xml, limits).map_err(|error| document.refused(&error))?.bytes()),
+            Err(mistakes) => {
+                for mistake in mistakes {
+                    print::note(Escaped::line(&format!("{name}: {mistake}")));
+                }
+                Ok(ExitCode::FAILURE)
+            }
+        };
+    }
+    let payload = strict::canonicalize(bytes, limits).map_err(|error| document.refused(&error))?;
+    let valid = Validator::new(Arc::new(catalog.clone())).validate(payload);
+    let valid = valid.map_err(|error| Failure::no(format!("{name}: {error}")))?;
+    show(json::of_xml(valid.payload(), catalog).unwrap_or_default().as_bytes())
 }
 
 fn show(bytes: &[u8]) -> Result<ExitCode, Failure> {

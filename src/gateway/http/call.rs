@@ -57,6 +57,8 @@ struct Parameter {
 
 enum Body {
     Json(fn(&mut SchemaGenerator) -> Schema),
+    /// A payload as XML or as JSON, with the description of the XML.
+    Payload(&'static str),
     /// XML, with its description.
     Xml(&'static str),
 }
@@ -194,6 +196,12 @@ impl Call {
 
     pub(super) fn takes_xml(mut self, description: &'static str) -> Self {
         self.operation.body = Some(Body::Xml(description));
+        self
+    }
+
+    /// The call takes XML, or a payload as JSON.
+    pub(super) fn takes_payload(mut self, description: &'static str) -> Self {
+        self.operation.body = Some(Body::Payload(description));
         self
     }
 
@@ -480,6 +488,14 @@ impl Body {
                 "required": true,
                 "description": description,
                 "content": { "application/xml": { "schema": { "type": "string" } } },
+            }),
+            Self::Payload(description) => json!({
+                "required": true,
+                "description": format!("{description} As JSON one payload, an object of one property: its name."),
+                "content": {
+                    "application/xml": { "schema": { "type": "string" } },
+                    "application/json": { "schema": { "type": "object", "minProperties": 1, "maxProperties": 1 } },
+                },
             }),
             Self::Json(schema) => {
                 let schema = schema(generator);

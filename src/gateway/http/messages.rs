@@ -9,6 +9,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use systole_core::core::{Answered, Party, ReadMessage};
 use systole_core::journal::{MailState, SubmissionRecord};
 use systole_core::mailbox::{MailboxInput, Refused, Repeated, Settlement};
@@ -18,7 +20,9 @@ use tokio::time::Instant;
 
 use super::authenticate::Authenticated;
 use super::caller::Caller;
-use super::request::{Query, body, caller, idempotency_key, json, message_id, no_message};
+use super::request::{
+    Form, Query, body, caller, idempotency_key, json, message_id, no_message, payload_body, wanted_form,
+};
 use super::view::{KeptItem, Reading, SubmissionState};
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
@@ -35,8 +39,9 @@ pub(super) async fn submit(
     request: Request,
 ) -> Result<Response, Problem> {
     may_send(&app, &principal)?;
+    let headers = request.headers().clone();
     let posted = send(&app, principal.name, request).await?;
-    Ok(acknowledge(&posted))
+    acknowledge(&app, &posted, wanted_form(&headers, posted.form)).await
 }
 
 /// Checks whether a principal may send messages.
@@ -56,21 +61,26 @@ pub(super) struct Posted {
     pub(super) answers: Vec<SentAnswer>,
     /// True if its conversation ended while the request waited.
     pub(super) ended: bool,
-    /// The body of the request.
+    /// The message as XML.
     pub(super) body: Bytes,
+    /// The form of the message in the request.
+    form: Form,
 }
 
-/// Submits the envelope in the body of `request` and waits for the answer as long as the request says.
+/// Submits the envelope or the payload in the body of `request` and waits for the answer as long as the request says.
 pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> Result<Posted, Problem> {
     let wait = Query::of(&request, &["wait"])?.wait()?;
     let key = idempotency_key(request.headers())?;
     let caller = caller(request.headers());
     let known = request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::unauthorized)?;
-    let body = body(app, request).await?;
+    let (mut body, form) = payload_body(app, request).await?;
+    if form == Form::Json {
+        body = as_xml(app, &from, body).await?;
+    }
     let (submission, envelope) = judged(app, from, body.clone(), key, caller).await?;
     if wait.is_zero() {
         let kept = hand_over(app, submission, envelope).await?;
-        return Ok(Posted { kept, answers: Vec::new(), ended: false, body });
+        return Ok(Posted { kept, answers: Vec::new(), ended: false, body, form });
     }
     let (id, root) = (submission.id, submission.root);
     let watch = app.submissions.watch(id);
@@ -98,7 +108,7 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
         // The message is submitted, and its answer not shown.
         (answers, ended) = (Vec::new(), false);
     }
-    Ok(Posted { kept, answers, ended, body })
+    Ok(Posted { kept, answers, ended, body, form })
 }
 
 /// Judges an envelope of a client and submits it; `key` is its idempotency key.
@@ -162,14 +172,25 @@ pub(super) async fn look(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let skip = Query::of(&request, &["skip"])?.number("skip", 0, (0, u32::MAX.into()))? as usize;
+    let query = Query::of(&request, &["skip", "payloads"])?;
+    let skip = query.number("skip", 0, (0, u32::MAX.into()))? as usize;
+    let as_json = match query.text("payloads") {
+        None | Some("xml") => false,
+        Some("json") => true,
+        Some(_) => return Err(Problem::bad_request("'payloads' is xml or json")),
+    };
     let id = message_id(&id)?;
     let (held, most) = (known.answer_bytes(&app), app.organism.blueprint().limits.xml.message_bytes);
     let _turn = held.turn(most).await?;
     let sees = |owner: &Name| principal.kind == PrincipalKind::Admin || *owner == principal.name;
     if let Some(sent) = app.query.submission(id, skip, most).await?.filter(|sent| sees(&sent.submission.client)) {
         let bytes = sent.answers.iter().map(|answer| answer.envelope.len()).sum();
-        return held.weigh(bytes, view::long_document(&app, move || Found::Sent(view::sent(&sent, skip == 0))).await?);
+        let site = app.clone();
+        let value = move || {
+            let catalog = as_json.then(|| site.organism.catalog());
+            Found::Sent(view::sent(&sent, skip == 0, catalog))
+        };
+        return held.weigh(bytes, view::long_document(&app, value).await?);
     }
     let mail = app.query.mail(id).await?.filter(|mail| sees(&mail.record.mailbox)).ok_or_else(no_message)?;
     let reply = mail.status.answer.clone().filter(|_| mail.status.state == MailState::Replied);
@@ -340,9 +361,32 @@ pub(super) struct Queued {
     state: SubmissionState,
 }
 
-fn acknowledge(posted: &Posted) -> Response {
+/// An answer with its payload as JSON.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct JsonAnswer {
+    id: view::Id,
+    thread: view::Id,
+    #[schemars(extend("enum" = ["answered", "faulted"]))]
+    state: SubmissionState,
+    from: String,
+    /// The payload, as an object of one property: its name.
+    #[schemars(with = "Map<String, Value>")]
+    payload: Box<RawValue>,
+}
+
+async fn acknowledge(app: &Arc<AppState>, posted: &Posted, form: Form) -> Result<Response, Problem> {
     let Kept { id, root } = posted.kept;
     let response = match posted.answers.first() {
+        Some(answer) if form == Form::Json => {
+            let (answer, site) = (answer.clone(), app.clone());
+            let state = view::state(&posted.answers, posted.ended);
+            let (id, thread) = (view::Id::of(&id), view::Id::of(&root));
+            let value = move || {
+                let payload = view::payload_json(&answer.envelope, site.organism.catalog());
+                JsonAnswer { id, thread, state, from: answer.from.to_string(), payload }
+            };
+            view::long_document(app, value).await?
+        }
         Some(answer) => view::envelope(answer.envelope.clone()),
         None => {
             let (id, thread) = (view::Id::of(&id), view::Id::of(&root));
@@ -350,7 +394,15 @@ fn acknowledge(posted: &Posted) -> Response {
             view::document(StatusCode::ACCEPTED, &value)
         }
     };
-    view::located(response, &format!("/v1/messages/{id}"))
+    Ok(view::located(response, &format!("/v1/messages/{id}")))
+}
+
+/// The XML of a payload that a client sends as JSON.
+async fn as_xml(app: &AppState, client: &Name, json: Bytes) -> Result<Bytes, Problem> {
+    let Some(Party::Client(id)) = app.organism.blueprint().party(client.as_str()) else {
+        return Err(Problem::stopping());
+    };
+    Ok(app.judge.json(id, json).await.ok_or_else(Problem::stopping)??)
 }
 
 /// Refuses a message now that the pump would refuse later.

@@ -158,7 +158,8 @@ pub(super) fn calls() -> Vec<Call> {
     const MESSAGE: &str = "One envelope, whose `<meta>` and `<from>` may be left out, or one payload that the client may \
                            call; dirty or not. `from` is the principal of the token, regardless of the sender in the \
                            document.";
-    const BROKEN: &str = "The content breaks a rule: `rule`, `place` and `example` say which.";
+    const BROKEN: &str =
+        "The content breaks a rule: `rule`, `place` and `example` say which; of JSON, `pointer` says where.";
     const TAKEN: &str = "The step of the pump that takes it is durable.";
     const ONCE: &str = "The same key with the same body sends once.";
     const AFTER: &str = "A cursor of this mailbox; without one from the oldest message on.";
@@ -209,8 +210,9 @@ pub(super) fn calls() -> Vec<Call> {
             .about("messages", "Send a message.")
             .waits()
             .keyed(ONCE)
-            .takes_xml(MESSAGE)
+            .takes_payload(MESSAGE)
             .answers_text("application/xml", "The reply came in time.")
+            .answers::<messages::JsonAnswer>(StatusCode::OK, "The reply came in time.")
             .answers::<messages::Queued>(StatusCode::ACCEPTED, TAKEN)
             .located()
             .refuses(&[403, 404, 409, 507])
@@ -218,6 +220,7 @@ pub(super) fn calls() -> Vec<Call> {
         Call::get("/v1/messages/{id}", messages::look)
             .about("messages", "The state of a message that the caller sent, or that is in its mailbox.")
             .number::<u32>("skip", "Replies to leave out: the first so many.")
+            .query::<String>("payloads", "`json` adds the payload of each reply as JSON.")
             .answers::<messages::Found>(StatusCode::OK, "The state of the message.")
             .refuses(&[404]),
         Call::post("/v1/messages/{id}/reply", messages::reply)
@@ -316,7 +319,7 @@ pub(super) fn calls() -> Vec<Call> {
             .about("sessions", "Send a message; pending notices ride on the response.")
             .waits()
             .keyed(ONCE)
-            .takes_xml(MESSAGE)
+            .takes_payload(MESSAGE)
             .answers::<sessions::CallResponse>(StatusCode::OK, "The reply came in time.")
             .answers::<sessions::CallResponse>(StatusCode::ACCEPTED, TAKEN)
             .located()

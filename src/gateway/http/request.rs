@@ -156,32 +156,71 @@ pub(super) fn caller(headers: &HeaderMap) -> Option<Traceparent> {
     Traceparent::parse(only.to_str().ok()?)
 }
 
+/// The form of a payload at the border: in the body of a request, or of its response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Xml,
+    Json,
+}
+
+/// The form that a request wants the payload of its response in, by its `Accept` (RFC 9110, section 12.5.1); one that leaves
+/// the choice open gets `otherwise`.
+pub(super) fn wanted_form(headers: &HeaderMap, otherwise: Form) -> Form {
+    let mut best = (otherwise, 0.0);
+    for accepted in headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
+        for range in accepted.split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+            let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok()).unwrap_or(1.0);
+            let form = match name.as_str() {
+                name if Media::Json.is_named(name) => Form::Json,
+                name if Media::Xml.is_named(name) => Form::Xml,
+                _ => continue,
+            };
+            if weight > best.1 || weight == best.1 && form == otherwise {
+                best = (form, weight);
+            }
+        }
+    }
+    best.0
+}
+
 /// Media type of a body.
 #[derive(Clone, Copy)]
 enum Media {
     Xml,
     Json,
+    /// A payload in either form.
+    Payload,
 }
 
 impl Media {
     /// The names of the media type; every name with the suffix is one, too (RFC 6839).
-    fn types(self) -> (&'static [&'static str], &'static str) {
+    fn types(self) -> (&'static [&'static str], &'static [&'static str]) {
         match self {
-            Self::Xml => (&["application/xml", "text/xml"], "+xml"),
-            Self::Json => (&["application/json"], "+json"),
+            Self::Xml => (&["application/xml", "text/xml"], &["+xml"]),
+            Self::Json => (&["application/json"], &["+json"]),
+            Self::Payload => (&["application/xml", "application/json", "text/xml"], &["+xml", "+json"]),
         }
+    }
+
+    /// Returns whether a name in lower case is one of the media type.
+    fn is_named(self, name: &str) -> bool {
+        let (types, suffixes) = self.types();
+        types.contains(&name) || suffixes.iter().any(|suffix| name.ends_with(suffix))
     }
 
     /// Checks the media type in the headers. `UNSAID` is the default of clients that were given none.
     fn check(self, headers: &HeaderMap) -> Result<(), Problem> {
-        let (types, suffix) = self.types();
+        let (types, _) = self.types();
         let Some(said) = headers.get(header::CONTENT_TYPE).map(|said| said.to_str().unwrap_or("?")) else {
             return Ok(());
         };
         let mut parts = said.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default().to_ascii_lowercase();
-        if !(types.contains(&name.as_str()) || name.ends_with(suffix) || name == UNSAID) {
-            let detail = format!("this call takes {}, not {said}: say so in Content-Type", types[0]);
+        if !(self.is_named(&name) || name == UNSAID) {
+            let taken = if let Self::Payload = self { "application/xml or application/json" } else { types[0] };
+            let detail = format!("this call takes {taken}, not {said}: say so in Content-Type");
             return Err(Problem::unsupported(detail, types));
         }
         let charset =
@@ -205,6 +244,14 @@ const UNSAID: &str = "application/x-www-form-urlencoded";
 /// Reads the bytes of an envelope or of payloads.
 pub(crate) async fn body(app: &AppState, request: Request) -> Result<Bytes, Problem> {
     read(app, request, message_bytes(app), Media::Xml).await
+}
+
+/// Reads the bytes of an envelope or a payload as XML, or of a payload as JSON; a body without a type is XML.
+pub(super) async fn payload_body(app: &AppState, request: Request) -> Result<(Bytes, Form), Problem> {
+    let said = request.headers().get(header::CONTENT_TYPE).and_then(|said| said.to_str().ok()).unwrap_or_default();
+    let name = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let form = if Media::Json.is_named(&name) { Form::Json } else { Form::Xml };
+    Ok((read(app, request, message_bytes(app), Media::Payload).await?, form))
 }
 
 /// Reads the bytes of a JSON document, at most as long as a message may be.

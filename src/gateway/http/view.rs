@@ -9,9 +9,12 @@ use bytes::Bytes;
 use schemars::generate::SchemaGenerator;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use systole_core::inbox::{self, Artifact, Exchange, JobCard, Status, Submitter, TaskContext, TaskProgress};
 use systole_core::journal::MailState;
 use systole_core::vocab::{Name, Time};
+use systole_xml::schema::Catalog;
 
 use super::AppState;
 use crate::gateway::cursor::{self, Place};
@@ -356,11 +359,22 @@ pub(super) struct Reply {
     /// The code of the fault, if the answer is one.
     fault: Option<&'static str>,
     envelope: String,
+    /// The payload as JSON, if the request asked for it: an object of one property, its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Map<String, Value>", skip_serializing_if = "Option::is_none")]
+    json: Option<Box<RawValue>>,
 }
 
-/// Makes the view of a submission; `first` is true if no other answer came before its answers.
-pub(super) fn sent(sent: &Sent, first: bool) -> SentMessage {
-    let replies: Vec<_> = sent.answers.iter().map(answer).collect();
+/// The payload of an envelope of the pump, as JSON that names it; null for one whose schema is not known any more.
+pub(super) fn payload_json(envelope: &Bytes, catalog: &Catalog) -> Box<RawValue> {
+    let json = crate::gateway::payload(envelope).and_then(|payload| catalog.to_named_json(&payload));
+    json.and_then(|json| RawValue::from_string(json).ok()).unwrap_or_else(|| RawValue::NULL.to_owned())
+}
+
+/// Makes the view of a submission; `first` is true if no other answer came before its answers. With a catalog the payloads
+/// are there as JSON, too.
+pub(super) fn sent(sent: &Sent, first: bool, catalog: Option<&Catalog>) -> SentMessage {
+    let replies: Vec<_> = sent.answers.iter().map(|sent| answer(sent, catalog)).collect();
     let without = if sent.ended { SubmissionState::Silent } else { SubmissionState::Delivered };
     SentMessage {
         id: Id::of(&sent.submission.id),
@@ -386,12 +400,13 @@ const fn answered(by_fault: bool) -> SubmissionState {
     if by_fault { SubmissionState::Faulted } else { SubmissionState::Answered }
 }
 
-fn answer(answer: &SentAnswer) -> Reply {
+fn answer(answer: &SentAnswer, catalog: Option<&Catalog>) -> Reply {
     Reply {
         from: answer.from.to_string(),
         payload: PayloadName(answer.payload.to_string()),
         fault: answer.fault.as_ref().map(|code| code.as_str()),
         envelope: String::from_utf8_lossy(&answer.envelope).into_owned(),
+        json: catalog.map(|catalog| payload_json(&answer.envelope, catalog)),
     }
 }
 

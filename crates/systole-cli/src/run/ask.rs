@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
+use systole::config::Config;
 use systole::drafts::Drafts;
 #[cfg(feature = "gateway")]
 use systole::journal::Journaled;
@@ -13,6 +14,9 @@ use systole::listeners::human::Console;
 use systole::process::conceal;
 use systole::runtime::{Conversation, Events, Observed, Organism, SendError};
 use systole_core::core::{Egress, EventKind};
+use systole_core::vocab::{QName, XmlLimits};
+use systole_xml::ladder::strict::canonicalize;
+use systole_xml::schema::Catalog;
 use tokio::time::{sleep, timeout};
 
 use super::input::{Input, Message, Taken};
@@ -20,6 +24,7 @@ use super::launch::{Launched, Stage};
 use super::{CLIENT, GRACE, RETRY, Run, UNANSWERED, note_questions};
 use crate::event_line::EventLine;
 use crate::failure::Failure;
+use crate::json;
 use crate::screen::Screen;
 use crate::units;
 #[cfg(feature = "gateway")]
@@ -33,9 +38,9 @@ const REST: Duration = Duration::from_millis(500);
 const HELP: &str = "\
 The organism starts, gets the message from the client 'cli', and ends after its answer; if it runs already, and has a \
 journal, it gets the message and goes on. The payload of the answer is \
-printed on standard output, with --stream behind what listeners wrote of it, on standard error. If it is a fault, standard \
-error has what the pump refused of that which listeners wrote, with the rule. Other events are not shown, and only warnings and \
-errors of the log, unless SYSTOLE_LOG sets another level.
+printed on standard output, as JSON if the message is JSON, with --stream behind what listeners wrote of it, on standard \
+error. If it is a fault, standard error has what the pump refused of that which listeners wrote, with the rule. Other events \
+are not shown, and only warnings and errors of the log, unless SYSTOLE_LOG sets another level.
 
 Exit codes: 0 the answer was a reply, 1 it was a fault, or there was no answer, 2 the message could not be sent, 3 the \
 organism could not go on, 4 the answer depends on a person, and there is no keyboard, 130 a signal stopped it.";
@@ -45,7 +50,8 @@ organism could not go on, 4 the answer depends on a person, and there is no keyb
 pub(crate) struct Ask {
     /// The organism.yaml
     organism: PathBuf,
-    /// The message: a payload that the client may call, or an envelope around one; - reads it from standard input
+    /// The message: a payload that the client may call, as XML or as JSON such as {"add": {"a": 1}}, or an envelope around one;
+    /// - reads it from standard input
     message: String,
     /// The longest time to wait for the answer, such as 30s; then the conversation is cancelled
     #[arg(long, value_name = "DURATION", value_parser = units::duration)]
@@ -62,15 +68,20 @@ pub(crate) struct Ask {
 pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     conceal().map_err(Failure::System)?;
     let mut run = Run::quietly(args.organism.clone());
-    match args.message.as_str() {
-        "-" => run.files.push("-".into()),
-        message => run.message = Some(Bytes::copy_from_slice(message.as_bytes())),
-    }
+    let given = match args.message.as_str() {
+        "-" => crate::file::from_stdin(crate::file::DOCUMENT)?.into(),
+        message => Bytes::copy_from_slice(message.as_bytes()),
+    };
     let survey = Stage::survey(&run)?;
+    let is_json = json::is_json(&given);
+    let given = if is_json { as_xml(&given, &survey.0)? } else { given };
+    // The answer has the form of the message.
+    let catalog = (is_json && !args.envelope).then(|| survey.0.catalog.clone());
     #[cfg(feature = "gateway")]
     if let Some(journal) = survey.0.journal.as_ref().filter(|journal| operate::is_served(journal)) {
-        return online(args, journal);
+        return online(args, journal, &given, catalog.as_ref());
     }
+    run.message = Some(given);
     let mut stage = Stage::of(&run, survey)?;
     let Launched { running, durable, mut events, .. } = stage.launch(&run)?;
     let organism = &running.organism;
@@ -114,7 +125,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
             if answer.as_ref().is_some_and(|answer| answer.fault.is_some()) {
                 tell_refusals(events.as_mut(), &stage.screen);
             }
-            let code = print(&stage.screen, answer, args.envelope)?;
+            let code = print(&stage.screen, answer, args.envelope, catalog.as_ref())?;
             tokio::select! {
                 () = stage.screen.written() => Ok(code),
                 error = stage.screen.failed() => Err(error.into()),
@@ -141,12 +152,8 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
 
 /// Lets the running organism take the message.
 #[cfg(feature = "gateway")]
-fn online(args: &Ask, journal: &Journaled) -> Result<ExitCode, Failure> {
-    let message = match args.message.as_str() {
-        "-" => crate::file::from_stdin(crate::file::DOCUMENT)?,
-        message => message.as_bytes().to_vec(),
-    };
-    let answer = operate::ask(journal, CLIENT, message, args.within, args.stream)?;
+fn online(args: &Ask, journal: &Journaled, message: &[u8], catalog: Option<&Catalog>) -> Result<ExitCode, Failure> {
+    let answer = operate::ask(journal, CLIENT, message.to_vec(), args.within, args.stream)?;
     if let Some(people) = answer["people"].as_array() {
         let conversation = answer["conversation"].as_str().unwrap_or_default();
         for question in people {
@@ -166,7 +173,11 @@ fn online(args: &Ask, journal: &Journaled) -> Result<ExitCode, Failure> {
     }
     let text = if args.envelope { &answer["envelope"] } else { &answer["payload"] };
     let text = text.as_str().ok_or_else(|| Failure::no("the conversation closed without an answer"))?;
-    print::document(format!("{text}\n").as_bytes())?;
+    let payload = catalog.and_then(|catalog| {
+        let payload = canonicalize(&text.to_owned().into(), &XmlLimits::UNLIMITED).ok()?;
+        json::of_xml(&payload, catalog)
+    });
+    print::document(payload.unwrap_or_else(|| format!("{text}\n")).as_bytes())?;
     if !answer["fault"].is_string() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -244,8 +255,23 @@ fn tell_refusals(events: Option<&mut Events>, screen: &Screen) {
     }
 }
 
-fn print(screen: &Screen, answer: Option<Egress>, envelope: bool) -> Result<ExitCode, Failure> {
+/// The XML of a message that is JSON: a payload that the client of the command line may call.
+fn as_xml(message: &[u8], config: &Config) -> Result<Bytes, Failure> {
+    let client = config.blueprint.clients().map(|(_, client)| client).find(|client| client.name.as_str() == CLIENT);
+    let may_be = |name: &QName| client.is_some_and(|client| client.calls.contains(name));
+    let read = json::to_xml(message, may_be, &config.catalog, &config.blueprint.limits.xml);
+    read.map_err(|mistakes| Failure::unusable(mistakes.join("\n")))
+}
+
+fn print(
+    screen: &Screen,
+    answer: Option<Egress>,
+    envelope: bool,
+    catalog: Option<&Catalog>,
+) -> Result<ExitCode, Failure> {
     let answer = answer.ok_or_else(|| Failure::no("the conversation closed without an answer"))?;
-    screen.envelope(if envelope { &answer.envelope } else { answer.payload.bytes() }, || {});
+    let json = catalog.and_then(|catalog| catalog.to_named_json(&answer.payload)).map(Bytes::from);
+    let xml = if envelope { &answer.envelope } else { answer.payload.bytes() };
+    screen.envelope(json.as_ref().unwrap_or(xml), || {});
     Ok(if answer.fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -21,6 +21,7 @@ mod guide;
 #[cfg(feature = "gateway")]
 mod inbox;
 mod journal;
+mod json;
 mod killed;
 mod manual;
 mod model;

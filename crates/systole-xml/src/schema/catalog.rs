@@ -107,7 +107,10 @@ impl Catalog {
             let rest = if expected.len() > 8 { ", …" } else { "" };
             FromJsonError::whole(JsonProblem::Root { expected: all + rest })
         };
-        let all = || root(known().map(|name| self.json_name(name)).collect());
+        let all = || {
+            let (own, given): (Vec<&QName>, Vec<&QName>) = known().partition(|name| is_reserved(name.namespace()));
+            root(given.into_iter().chain(own).map(|name| self.json_name(name)).collect())
+        };
         let Some((key, value)) = json::named(&document) else { return Err(all()) };
         let found: Vec<&QName> = known().filter(|name| *key == *name.local() || *key == name.to_string()).collect();
         let schema = match found[..] {
