@@ -59,6 +59,7 @@ use crate::settings::Mode;
 pub use systole_core::journal::MailState;
 use systole_core::mailbox::{MailboxInput, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
+use systole_xml::ladder::Canonical;
 
 impl Gateway {
     /// Serves these calls, too, with an extension of their own.
@@ -216,4 +217,9 @@ impl AppState {
         }
         Ok(http::take(self, from, envelope, key).await?.id)
     }
+}
+
+/// The payload of an envelope of the pump; none of other bytes.
+pub fn payload(envelope: &Bytes) -> Option<Canonical> {
+    http::payload(envelope)
 }

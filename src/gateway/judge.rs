@@ -8,10 +8,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use bytes::Bytes;
+use serde_json::value::RawValue;
 use systole_core::core::{
     Answered, Blueprint, ClientId, ListenerId, Party, ReadAnswer, ReadMessage, precheck, precheck_answer,
 };
-use systole_core::vocab::{Fault, Name, QName, ns};
+use systole_core::vocab::{Fault, Name, QName, XmlLimits, ns};
 use systole_xml::ladder::strict::canonicalize;
 use systole_xml::ladder::{Raw, StrictError};
 use systole_xml::schema::{FromJsonError, SchemaError, Validator};
@@ -100,10 +101,48 @@ impl Drop for Closing {
     }
 }
 
+/// The XML of a payload as JSON that names itself, of those that it may be; valid by the catalog of the validator.
+pub(super) fn payload_of_json(
+    bytes: &[u8],
+    may_be: impl Fn(&QName) -> bool,
+    limits: &XmlLimits,
+    validator: &mut Validator,
+) -> Result<Bytes, JsonRefusal> {
+    let text = std::str::from_utf8(bytes).map_err(JsonRefusal::Encoding)?;
+    let read = validator.catalog().from_named_json(text, may_be, limits).map_err(JsonRefusal::Form)?;
+    let xml = Bytes::copy_from_slice(read.xml().as_bytes());
+    let payload = canonicalize(&xml, limits).map_err(JsonRefusal::Xml)?;
+    let root = payload.root().clone();
+    match validator.validate(payload) {
+        Ok(_) => Ok(xml),
+        Err(error) => {
+            let catalog = validator.catalog();
+            let example = catalog.get(&root).and_then(|schema| catalog.to_named_json(schema.example()?));
+            Err(JsonRefusal::Rules { pointers: read.pointers(&error), error: Box::new(error), example })
+        }
+    }
+}
+
+impl JsonRefusal {
+    /// The refusal of an item of an array.
+    fn inside(mut self, index: usize) -> Self {
+        match &mut self {
+            Self::Form(error) => error.pointer.insert_str(0, &format!("/{index}")),
+            Self::Rules { pointers, .. } => {
+                pointers.iter_mut().for_each(|pointer| pointer.insert_str(0, &format!("/{index}")));
+            }
+            Self::Encoding(_) | Self::Array(_) | Self::Xml(_) => {}
+        }
+        self
+    }
+}
+
 /// The reason why JSON is no valid payload.
 #[derive(Debug)]
 pub(super) enum JsonRefusal {
     Encoding(Utf8Error),
+    /// It begins as an array, and is none.
+    Array(serde_json::Error),
     Form(FromJsonError),
     /// The XML that it makes passes a limit.
     Xml(StrictError),
@@ -158,23 +197,32 @@ impl Judge {
     pub(super) async fn json(&self, client: ClientId, bytes: Bytes) -> Option<Result<Bytes, JsonRefusal>> {
         let size = bytes.len();
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
-            let text = std::str::from_utf8(&bytes).map_err(JsonRefusal::Encoding)?;
-            let (limits, calls) = (&blueprint.limits.xml, blueprint.calls(Party::Client(client)));
+            let calls = blueprint.calls(Party::Client(client));
             let may_be = |name: &QName| calls.contains(name) || name.namespace() == ns::META;
-            let read = validator.catalog().from_named_json(text, may_be, limits).map_err(JsonRefusal::Form)?;
-            let xml = Bytes::copy_from_slice(read.xml().as_bytes());
-            let payload = canonicalize(&xml, limits).map_err(JsonRefusal::Xml)?;
-            let root = payload.root().clone();
-            match validator.validate(payload) {
-                Ok(_) => Ok(xml),
-                Err(error) => {
-                    let catalog = validator.catalog();
-                    let example = catalog.get(&root).and_then(|schema| catalog.to_named_json(schema.example()?));
-                    Err(JsonRefusal::Rules { pointers: read.pointers(&error), error: Box::new(error), example })
-                }
-            }
+            payload_of_json(&bytes, may_be, &blueprint.limits.xml, validator)
         };
         self.look(Party::Client(client), size, look).await
+    }
+
+    /// The XML of the payloads with which a listener answers as JSON: one that names itself, or an array of such; `None` if the
+    /// thread has ended.
+    pub(super) async fn answer_json(&self, listener: ListenerId, bytes: Bytes) -> Option<Result<Bytes, JsonRefusal>> {
+        let size = bytes.len();
+        let look = move |blueprint: &Blueprint, validator: &mut Validator| {
+            let (contract, limits) = (&blueprint[listener], &blueprint.limits.xml);
+            let may_be = |name: &QName| contract.replies.contains(name) || contract.calls.contains(name);
+            if !bytes.trim_ascii_start().starts_with(b"[") {
+                return payload_of_json(&bytes, may_be, limits, validator);
+            }
+            let items: Vec<&RawValue> = serde_json::from_slice(&bytes).map_err(JsonRefusal::Array)?;
+            let mut all = Vec::new();
+            for (index, item) in items.into_iter().enumerate() {
+                let payload = payload_of_json(item.get().as_bytes(), may_be, limits, validator);
+                all.extend_from_slice(&payload.map_err(|refusal| refusal.inside(index))?);
+            }
+            Ok(all.into())
+        };
+        self.look(Party::Listener(listener), size, look).await
     }
 
     /// The listener of a name.

@@ -33,8 +33,6 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use axum::Router;
-use bytes::Bytes;
-use systole_xml::ladder::{Canonical, Envelope, strict};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
@@ -59,14 +57,7 @@ use judge::Judge;
 use notices::{MailboxDelegate, Sessions};
 use push::{Endpoints, MailStore, PushFormat, PushScheduler};
 use submissions::Submissions;
-use systole_core::vocab::{IdKey, Name, XmlLimits};
-
-/// The payload of an envelope of the pump.
-pub(crate) fn payload(envelope: &Bytes) -> Option<Canonical> {
-    // The pump wrote the envelope: no limits apply.
-    let canonical = strict::canonicalize(envelope, &XmlLimits::UNLIMITED).ok()?;
-    Some(Envelope::open(canonical).ok()?.into_parts().1)
-}
+use systole_core::vocab::{IdKey, Name};
 
 /// Length of the system's queue of connections that are not accepted yet, as far as the system allows. Connections past
 /// it come late, after retransmissions.

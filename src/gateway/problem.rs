@@ -318,6 +318,7 @@ impl From<JsonRefusal> for Problem {
     fn from(refusal: JsonRefusal) -> Self {
         match refusal {
             JsonRefusal::Encoding(error) => Self::bad_request(format!("the body is not UTF-8: {error}")),
+            JsonRefusal::Array(error) => Self::unprocessable("malformed", format!("not well-formed JSON: {error}")),
             JsonRefusal::Xml(error) => Self::unprocessable("payload", error.to_string()).with("pointer", ""),
             JsonRefusal::Form(error) => {
                 let detail = error.to_string();

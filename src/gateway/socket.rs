@@ -32,7 +32,7 @@ use tokio::task::JoinSet;
 
 use super::http::admin::{Look, Question, perform};
 use super::http::drafts::{after, conversation, feed};
-use super::http::questions::{Deed, act as perform_on_question, wanted};
+use super::http::questions::{Deed, act as perform_on_question, as_xml, wanted};
 use super::http::reader::Reader;
 use super::http::{document, parse_json};
 use super::problem::Problem;
@@ -265,6 +265,9 @@ async fn act_on_question(
     let most = organism.blueprint().limits.xml.message_bytes;
     let entry = read(request.into_body(), most).await.map_err(|error| Problem::bad_request(error.to_string()))?;
     let invalid = |error: serde_json::Error| Problem::bad_request(error.to_string());
+    // A person's words begin like an object only if they are one.
+    let is_json = entry.trim_ascii_start().starts_with(b"{") && matches!(act.as_str(), "answer" | "preview");
+    let entry = if is_json { as_xml(&organism.questions(by.clone()), &id, &entry).await? } else { entry };
     let deed = match act.as_str() {
         "claim" => Deed::Claim(parse_json(&entry).map_err(invalid)?),
         "release" => Deed::Release,

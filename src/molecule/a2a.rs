@@ -136,7 +136,7 @@ fn result(request: &Value, row: MessageId, answer: &SentAnswer) -> Value {
             json!({ "jsonrpc": "2.0", "id": id, "result": result })
         }
         None => {
-            let fault = crate::gateway::payload(&answer.envelope).and_then(|payload| read_fault(&payload).ok());
+            let fault = crate::gateway::facade::payload(&answer.envelope).and_then(|payload| read_fault(&payload).ok());
             let why = fault
                 .map_or_else(|| "the listener answered with no text".to_owned(), |fault| fault.message.to_string());
             json!({ "jsonrpc": "2.0", "id": id, "error": { "code": INTERNAL_ERROR, "message": why } })

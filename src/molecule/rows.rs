@@ -37,7 +37,7 @@ impl Row {
             let sender = parties.sender(&item, &said);
             return Some(Self { item, sender, kind: RECEIVED, text: said.text });
         }
-        let fault = read_fault(&crate::gateway::payload(&item.record.envelope)?).ok()?;
+        let fault = read_fault(&crate::gateway::facade::payload(&item.record.envelope)?).ok()?;
         let sender = Sender { kind: SourceKind::Unknown, name: item.record.from.to_string() };
         Some(Self { item, sender, kind: ERROR, text: fault.message.to_string() })
     }

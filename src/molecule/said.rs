@@ -7,8 +7,7 @@ use systole_xml::ladder::Canonical;
 use systole_xml::schema::{ContractError, Payload, PayloadSchema, decode_canonical, encode};
 
 use super::schemas;
-use crate::gateway::facade::Problem;
-use crate::gateway::payload;
+use crate::gateway::facade::{Problem, payload};
 
 /// A text of a sender. Its reply is a text of the receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

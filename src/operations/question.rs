@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_core::core::Answered;
 use systole_core::question::{Answerer, QuestionAct, QuestionNote, QuestionRefusal, QuestionState};
-use systole_core::vocab::{Fault, MessageId, ThreadId, Time};
+use systole_core::vocab::{Fault, MessageId, ThreadId, Time, XmlLimits};
 use systole_xml::ladder::Raw;
 #[cfg(feature = "gateway")]
 use systole_xml::schema::FormPage;
-use systole_xml::schema::Validator;
+use systole_xml::schema::{PayloadSchema, Validator};
 
 use super::act::Recorded;
 use super::record::CostRecord;
@@ -243,6 +243,21 @@ impl Questions<'_> {
     pub async fn preview(&self, question: &str, entry: Bytes) -> Result<String, QuestionError> {
         let seen = self.see(question).await?;
         Ok(self.judge(seen.asked, entry).await?.1)
+    }
+
+    /// The schemas of the payloads that may answer a question.
+    ///
+    /// # Errors
+    /// [`QuestionError`].
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn offers(&self, question: &str) -> Result<Arc<[PayloadSchema]>, QuestionError> {
+        Ok(self.see(question).await?.asked.offers.clone())
+    }
+
+    /// The limits of documents.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn limits(&self) -> &XmlLimits {
+        &self.organism.blueprint().limits.xml
     }
 
     /// Answers a question with XML: the first valid answer counts. An entry of calls makes these, and claims the question: look

@@ -1,6 +1,7 @@
 //! Clients that write and read JSON.
 
 use serde_json::json;
+use systole::gateway::PrincipalKind;
 
 use crate::kit::{Answer, Site, Who, ask, reply, text};
 
@@ -123,4 +124,69 @@ fn one_key_sends_the_same_json_once_and_a_look_shows_the_answer_as_json() {
     assert_eq!(known["reply"]["json"], json!({ "answer": "a & b" }), "{known}");
     assert!(ada.get(&place).json()["reply"].get("json").is_none());
     ada.get(&format!("{place}?payloads=yaml")).problem(400, "bad_request");
+}
+
+/// A clerk asks a judge, who is a person.
+const COURT: &str = r#"organism: { name: court }
+durability: process
+gateway: { listen: "127.0.0.1:0", requests: 1000000 }
+clients:
+  - { name: clerk, calls: ["{urn:t}ask"] }
+listeners:
+  - name: judge
+    human: { people: [amy] }
+    schemas: [t.xsd]
+    accepts: ["{urn:t}ask"]
+    replies: ["{urn:t}answer"]
+"#;
+
+#[test]
+fn a_person_answers_in_json() {
+    let site = Site::of(COURT);
+    let clerk = site.party("clerk");
+    let sent = clerk.ask("POST", "/v1/messages", &[JSON], r#"{"ask": 1}"#).is(202).json();
+    let amy = site.who(&site.token_of("amy", PrincipalKind::Person));
+    let page = amy.until("/v1/questions", |page| page["items"].as_array().is_some_and(|items| items.len() == 1));
+    let act = |act: &str, body: &str| {
+        let question = text(&page["items"][0]["question"]);
+        amy.ask("POST", &format!("/v1/questions/{question}/{act}"), &[JSON], body)
+    };
+    let problem = act("answer", r#"{"answer": 5}"#).problem(422, "payload");
+    assert_eq!(problem["pointer"], "/answer", "{problem}");
+    let problem = act("answer", r#"{"order": 5}"#).problem(422, "payload");
+    assert!(text(&problem["rule"]).contains("{\"answer\": …}"), "{problem}");
+    let shown = act("preview", r#"{"answer": "not guilty"}"#).is(200).json();
+    assert!(text(&shown["preview"]).contains("<answer xmlns=\"urn:t\">not guilty</answer>"), "{shown}");
+    act("answer", r#"{"answer": "not guilty"}"#).is(200);
+    let place = format!("/v1/messages/{}?payloads=json", text(&sent["id"]));
+    let known = clerk.until(&place, |known| known["reply"].is_object());
+    assert_eq!(known["reply"]["json"], json!({ "answer": "not guilty" }));
+}
+
+#[test]
+fn an_agent_elsewhere_leases_and_replies_in_json() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let answers = |body: &str| {
+        let sent = ada.ask("POST", "/v1/messages", &[JSON], r#"{"ask": 4}"#).is(202).json();
+        let leased = worker.lease("worker", r#"{"payloads": "json"}"#);
+        assert_eq!(leased[0]["json"], json!({ "ask": 4 }), "{leased:?}");
+        let reply = format!("/v1/messages/{}/reply", text(&leased[0]["id"]));
+        (sent, worker.ask("POST", &reply, &[JSON], body), reply)
+    };
+    let (sent, answer, _) = answers(r#"{"answer": "four"}"#);
+    answer.is(202);
+    let place = format!("/v1/messages/{}?payloads=json", text(&sent["id"]));
+    let known = ada.until(&place, |known| known["reply"].is_object());
+    assert_eq!(known["reply"]["json"], json!({ "answer": "four" }), "{known}");
+    let (_, answer, reply) = answers(r#"[{"answer": "four"}, {"answer": 5}]"#);
+    let problem = answer.problem(422, "payload");
+    assert_eq!(problem["pointer"], "/1/answer", "{problem}");
+    let again = |body: &str| worker.ask("POST", &reply, &[JSON], body);
+    assert!(text(&again(r#"{"ask": 4}"#).problem(422, "payload")["rule"]).contains("{\"answer\": …}"));
+    again("[{").problem(422, "malformed");
+    again("[]").problem(422, "blank");
+    again(r#"[{"answer": "four"}]"#).is(202);
+    let stranger = ada.ask("POST", &reply, &[JSON], r#"{"answer": "mine"}"#);
+    assert!([403, 404].contains(&stranger.status), "{}", stranger.body);
 }

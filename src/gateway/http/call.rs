@@ -491,10 +491,10 @@ impl Body {
             }),
             Self::Payload(description) => json!({
                 "required": true,
-                "description": format!("{description} As JSON one payload, an object of one property: its name."),
+                "description": format!("{description} As JSON a payload is an object of one property: its name."),
                 "content": {
                     "application/xml": { "schema": { "type": "string" } },
-                    "application/json": { "schema": { "type": "object", "minProperties": 1, "maxProperties": 1 } },
+                    "application/json": { "schema": { "type": ["object", "array"] } },
                 },
             }),
             Self::Json(schema) => {

@@ -39,6 +39,19 @@ pub(super) struct Wanted {
     /// Seconds of the lease.
     #[schemars(range(min = 1, max = VISIBILITY), extend("default" = 30))]
     visibility: Option<Whole>,
+    /// The form of payloads beside the envelopes: `json` adds each as JSON.
+    #[serde(default)]
+    payloads: Payloads,
+}
+
+/// The form of the payloads of leased messages.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum Payloads {
+    #[default]
+    Xml,
+    Json,
 }
 
 /// The leased messages; maybe none.
@@ -84,8 +97,9 @@ pub(super) async fn lease(mailbox_request: MailboxRequest) -> Result<Response, P
     let mail = app.query.mail_at(acted.change.given.iter().map(|given| given.seq).collect()).await?;
     let bytes = mail.iter().map(|mail| mail.record.envelope.len()).sum();
     let (site, given) = (app.clone(), acted.change.given);
+    let as_json = wanted.payloads == Payloads::Json;
     let value = move || {
-        let leased = mail.iter().zip(&given).map(|(mail, given)| view::leased(&site, mail, given.receipt));
+        let leased = mail.iter().zip(&given).map(|(mail, given)| view::leased(&site, mail, given.receipt, as_json));
         Leases { items: leased.collect() }
     };
     Ok(held.count(bytes, view::long_document(&app, value).await?))

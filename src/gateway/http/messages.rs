@@ -20,9 +20,7 @@ use tokio::time::Instant;
 
 use super::authenticate::Authenticated;
 use super::caller::Caller;
-use super::request::{
-    Form, Query, body, caller, idempotency_key, json, message_id, no_message, payload_body, wanted_form,
-};
+use super::request::{Form, Query, caller, idempotency_key, json, message_id, no_message, payload_body, wanted_form};
 use super::view::{KeptItem, Reading, SubmissionState};
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
@@ -212,12 +210,23 @@ pub(super) async fn reply(
     request: Request,
 ) -> Result<Response, Problem> {
     Query::of(&request, &[])?;
-    let reply = body(&app, request).await?;
+    let (mut reply, form) = payload_body(&app, request).await?;
+    if form == Form::Json {
+        reply = reply_as_xml(&app, &caller, &id, reply).await?;
+    }
     if reply.iter().all(u8::is_ascii_whitespace) {
         let detail = "a reply holds at least one payload; to end without one, acknowledge the message";
         return Err(Problem::unprocessable("blank", detail));
     }
     settle(&app, &caller, &id, Settlement::Reply(reply)).await
+}
+
+/// The XML of payloads that a listener sends as JSON in answer to a message of the caller's mailbox.
+async fn reply_as_xml(app: &AppState, caller: &Caller, id: &str, json: Bytes) -> Result<Bytes, Problem> {
+    let id = own(app, caller, id).await?;
+    let (mailbox, _) = app.place_of(id).await?.ok_or_else(no_message)?;
+    let listener = app.judge.listener(&mailbox).ok_or_else(no_message)?;
+    Ok(app.judge.answer_json(listener, json).await.ok_or_else(Problem::stopping)??)
 }
 
 #[derive(Deserialize, JsonSchema)]

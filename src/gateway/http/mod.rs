@@ -69,7 +69,7 @@ pub(super) use {
     listeners::place,
     messages::{answers_of, conclude, take},
     request::json_body as body,
-    view::{document, long_document},
+    view::{document, long_document, payload},
 };
 
 /// Routes of calls.
@@ -225,7 +225,7 @@ pub(super) fn calls() -> Vec<Call> {
             .refuses(&[404]),
         Call::post("/v1/messages/{id}/reply", messages::reply)
             .about("messages", "Reply to a message of the caller's mailbox.")
-            .takes_xml("0..n payloads, dirty or not.")
+            .takes_payload("0..n payloads, dirty or not.")
             .answers::<messages::Taken>(
                 StatusCode::ACCEPTED,
                 "The answer is durable, and will be judged like any emission of a listener.",

@@ -10,13 +10,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use systole_core::question::{QuestionRefusal, QuestionState};
+use systole_xml::schema::{Catalog, Validator};
 
 use super::call::Call;
 use super::caller::Caller;
-use super::request::{LIMIT, Query, body, json as parse};
+use super::request::{Form, LIMIT, Query, json as parse, payload_body};
 use super::resource_request::ResourceRequest;
 use super::tasks::Nothing;
 use super::{AppState, view};
+use crate::gateway::judge::payload_of_json;
 use crate::gateway::problem::Problem;
 use crate::operations::{QuestionError, QuestionPage, QuestionRecord, QuestionStateRecord, Questions, Wanted};
 
@@ -53,12 +55,12 @@ pub(super) fn calls() -> [Call; 7] {
         acts(
             Call::post("/v1/questions/{id}/answer", answer)
                 .about("questions", "Answer a question: the first valid answer counts. Calls are made, and claim it.")
-                .takes_xml("Payloads, dirty or not: a reply, or calls to make before one.")
+                .takes_payload("Payloads, dirty or not: a reply, or calls to make before one.")
                 .refuses_because(422, "The answer breaks a rule: `rule`, `place` and `example` say which."),
         ),
         Call::post("/v1/questions/{id}/preview", preview)
             .about("questions", "Judge an answer without an effect, and return what would be sent.")
-            .takes_xml("Payloads, dirty or not.")
+            .takes_payload("Payloads, dirty or not.")
             .answers::<Preview>(StatusCode::OK, "The payloads.")
             .refuses(&[403, 404, 409])
             .refuses_because(422, "The answer breaks a rule: `rule`, `place` and `example` say which."),
@@ -132,16 +134,31 @@ async fn release(resource: ResourceRequest) -> Result<Response, Problem> {
 
 async fn answer(resource: ResourceRequest) -> Result<Response, Problem> {
     let ResourceRequest { app, caller, name, request } = resource.plain()?;
-    let by = caller.answerer()?;
-    let entry = body(&app, request).await?;
-    act(&app.organism.questions(by), &name, Deed::Answer(entry)).await
+    let questions = app.organism.questions(caller.answerer()?);
+    let entry = entry(&app, &questions, &name, request).await?;
+    act(&questions, &name, Deed::Answer(entry)).await
 }
 
 async fn preview(resource: ResourceRequest) -> Result<Response, Problem> {
     let ResourceRequest { app, caller, name, request } = resource.plain()?;
-    let by = caller.answerer()?;
-    let entry = body(&app, request).await?;
-    act(&app.organism.questions(by), &name, Deed::Preview(entry)).await
+    let questions = app.organism.questions(caller.answerer()?);
+    let entry = entry(&app, &questions, &name, request).await?;
+    act(&questions, &name, Deed::Preview(entry)).await
+}
+
+/// The entry in a request, as XML.
+async fn entry(app: &AppState, questions: &Questions<'_>, id: &str, request: Request) -> Result<Bytes, Problem> {
+    match payload_body(app, request).await? {
+        (entry, Form::Xml) => Ok(entry),
+        (entry, Form::Json) => as_xml(questions, id, &entry).await,
+    }
+}
+
+/// The XML of a payload with which a person answers a question as JSON.
+pub(in crate::gateway) async fn as_xml(questions: &Questions<'_>, id: &str, json: &[u8]) -> Result<Bytes, Problem> {
+    let offers = questions.offers(id).await?;
+    let mut validator = Validator::new(Arc::new(Catalog::only(offers.iter().cloned())));
+    Ok(payload_of_json(json, |_| true, questions.limits(), &mut validator)?)
 }
 
 async fn decline(resource: ResourceRequest) -> Result<Response, Problem> {

@@ -13,7 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use systole_core::inbox::{self, Artifact, Exchange, JobCard, Status, Submitter, TaskContext, TaskProgress};
 use systole_core::journal::MailState;
-use systole_core::vocab::{Name, Time};
+use systole_core::vocab::{Name, Time, XmlLimits};
+use systole_xml::ladder::{Canonical, Envelope, strict};
 use systole_xml::schema::Catalog;
 
 use super::AppState;
@@ -180,6 +181,10 @@ pub(super) struct Leased {
     receipt: Receipt,
     /// The end of the lease.
     until: DateTime,
+    /// The payload as JSON, if the request asked for it: an object of one property, its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Map<String, Value>", skip_serializing_if = "Option::is_none")]
+    json: Option<Box<RawValue>>,
 }
 
 /// A receipt of a lease or a hold.
@@ -193,9 +198,10 @@ impl Receipt {
     }
 }
 
-pub(super) fn leased(app: &AppState, leased: &StoredMail, receipt: [u8; 16]) -> Leased {
+pub(super) fn leased(app: &AppState, leased: &StoredMail, receipt: [u8; 16], as_json: bool) -> Leased {
     let item = mail(app, leased, Reading::skipping(0));
-    Leased { item, receipt: Receipt::of(receipt), until: DateTime::of(leased.status.due) }
+    let json = as_json.then(|| payload_json(&leased.record.envelope, app.organism.catalog()));
+    Leased { item, receipt: Receipt::of(receipt), until: DateTime::of(leased.status.due), json }
 }
 
 /// A registered job.
@@ -365,9 +371,16 @@ pub(super) struct Reply {
     json: Option<Box<RawValue>>,
 }
 
+/// The payload of an envelope of the pump.
+pub(in crate::gateway) fn payload(envelope: &Bytes) -> Option<Canonical> {
+    // The pump wrote the envelope: no limits apply.
+    let canonical = strict::canonicalize(envelope, &XmlLimits::UNLIMITED).ok()?;
+    Some(Envelope::open(canonical).ok()?.into_parts().1)
+}
+
 /// The payload of an envelope of the pump, as JSON that names it; null for one whose schema is not known any more.
 pub(super) fn payload_json(envelope: &Bytes, catalog: &Catalog) -> Box<RawValue> {
-    let json = crate::gateway::payload(envelope).and_then(|payload| catalog.to_named_json(&payload));
+    let json = payload(envelope).and_then(|payload| catalog.to_named_json(&payload));
     json.and_then(|json| RawValue::from_string(json).ok()).unwrap_or_else(|| RawValue::NULL.to_owned())
 }
 
