@@ -71,7 +71,7 @@ enum Action {
     Answer {
         /// The question; the last digits of its id are enough. By default all
         question: Option<String>,
-        /// The answer, XML; - reads it from standard input. By default the keyboard asks for it
+        /// The answer, XML or JSON such as {"answer": "yes"}; - reads it from standard input. By default the keyboard asks for it
         answer: Option<String>,
         #[command(flatten)]
         of: Of,
@@ -219,6 +219,9 @@ fn reason(answer: &Value) -> String {
     let mut why = String::new();
     if let (Some(line), Some(column)) = (answer["place"]["line"].as_u64(), answer["place"]["column"].as_u64()) {
         let _ = write!(why, "{line}:{column}: ");
+    }
+    if let Some(pointer) = answer["pointer"].as_str().filter(|pointer| !pointer.is_empty()) {
+        why += &format!("{pointer}: ");
     }
     why += answer["rule"].as_str().or(answer["detail"].as_str()).unwrap_or("it refused");
     if let Some(example) = answer["example"].as_str() {

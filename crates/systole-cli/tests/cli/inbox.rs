@@ -175,9 +175,12 @@ fn a_second_process_answers_claims_and_declines() {
     let (code, err) =
         shop.fails(&["inbox", "answer", digits, "<verdict xmlns='urn:t'><ok>maybe</ok><note>x</note></verdict>"]);
     assert!(code == 1 && err.contains("1:") && err.contains("Write it as in <verdict"), "{err}");
+    let (code, err) = shop.fails(&["inbox", "answer", digits, r#"{"verdict": {"ok": "maybe", "note": "x"}}"#]);
+    assert!(code == 1 && err.contains("/verdict/ok: <ok>: found 'maybe', expected true or false"), "{err}");
     let (code, err) = shop.fails(&["inbox", "answer", digits, VERDICT, "--as", "bob"]);
     assert!(code == 1 && err.contains("no open question"), "{err}");
-    assert_eq!(shop.done(&["inbox", "answer", digits, VERDICT]), "answered by system\n");
+    let verdict = r#"{"verdict": {"ok": true, "note": "x"}}"#;
+    assert_eq!(shop.done(&["inbox", "answer", digits, verdict]), "answered by system\n");
     runs.out.until("the answer", |line| line.contains(VERDICT));
     runs.kill();
     fs::write(shop.folder.join("ask.xml"), "<ask xmlns=\"urn:t\">again?</ask>").unwrap();
