@@ -9,6 +9,9 @@ use super::mapping::{ANY, element_key};
 use super::sketch::Sketch;
 use crate::schema::model::{Order, Particle, Term};
 
+/// The greatest number of names in the rules of one group: rules grow by the square of the group.
+const LONGEST: usize = 4_096;
+
 /// The rules of a particle whose elements each have a name of their own and whose groups occur once at most.
 #[derive(Default)]
 pub(super) struct Presence {
@@ -47,7 +50,7 @@ impl Presence {
     /// The rules of a group that may be left out.
     fn optional(mut self) -> Self {
         let required = std::mem::take(&mut self.required);
-        if !self.rules.is_empty() {
+        if !self.rules.is_empty() || required.len().saturating_mul(self.names.len()) > LONGEST {
             let rules = std::mem::take(&mut self.rules);
             let present = Self { names: Vec::new(), required, rules }.schema(&[]);
             self.rules = vec![any_of(vec![absent(&self.names), present])];
@@ -89,6 +92,10 @@ impl Presence {
             }
             let options: Vec<Value> = options.into_iter().map(Value::Object).collect();
             return Self { names, required: Vec::new(), rules: vec![Sketch::with("oneOf", options).keywords] };
+        }
+        if branches.len().saturating_mul(names.len()) > LONGEST {
+            // The validator has the last word.
+            return Self { names, required: Vec::new(), rules: Vec::new() };
         }
         let mut options: Vec<Object> = Vec::new();
         for (at, branch) in branches.iter().enumerate() {

@@ -76,7 +76,8 @@ pub(in crate::schema) fn convert<'t>(
     limits: &XmlLimits,
 ) -> Result<JsonPayload<'t>, FromJsonError> {
     // A prefix that the document may declare itself is none that the walk chooses.
-    let declares = |prefix: &str| document.text.contains(&format!("\"@xmlns:{prefix}"));
+    let has_any = memchr::memmem::find(document.text.as_bytes(), b"\"@xmlns:").is_some();
+    let declares = |prefix: &str| has_any && document.text.contains(&format!("\"@xmlns:{prefix}"));
     let mark = |prefix: &str| if declares(prefix) { "_" } else { "" };
     let own = [mark("p\""), mark("xsi\""), mark("a"), mark("n")];
     let mut walk = Walk {

@@ -254,6 +254,23 @@ fn fixed_values_abstract_types_and_wildcards_are_kept() {
     assert!(check(closed.json_schema(), &json!({ "a": 1, "@k": "1" })).is_err());
 }
 
+#[test]
+fn wide_groups_make_schemas_of_their_own_size() {
+    let element = |n: usize, least: usize| format!("<xs:element name='e{n}' type='xs:int' minOccurs='{least}'/>");
+    let all = |least: usize| (0..3_000).map(|n| element(n, least)).collect::<String>();
+    for model in [
+        format!("<xs:sequence minOccurs='0'>{}</xs:sequence>", all(1)),
+        format!("<xs:choice>{}</xs:choice>", all(1)),
+        format!("<xs:choice>{}</xs:choice>", all(0)),
+    ] {
+        let schema = content(&model);
+        let text = schema.json_schema().to_string();
+        assert!(text.len() < 3_000 * 200, "{} bytes", text.len());
+        let one = check(schema.json_schema(), &json!({ "e7": 1 }));
+        assert_eq!(one.is_ok(), model.starts_with("<xs:choice"), "{one:?}");
+    }
+}
+
 /// A chain of types as long as a schema may have, each used once, and types that double the references to the next one.
 #[test]
 fn deep_and_doubling_types_make_schemas_of_their_own_size() {
