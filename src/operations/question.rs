@@ -8,11 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_core::core::Answered;
 use systole_core::question::{Answerer, QuestionAct, QuestionNote, QuestionRefusal, QuestionState};
-use systole_core::vocab::{Fault, MessageId, ThreadId, Time, XmlLimits};
-use systole_xml::ladder::Raw;
 #[cfg(feature = "gateway")]
-use systole_xml::schema::FormPage;
-use systole_xml::schema::{PayloadSchema, Validator};
+use systole_core::vocab::XmlLimits;
+use systole_core::vocab::{Fault, MessageId, ThreadId, Time};
+use systole_xml::ladder::Raw;
+use systole_xml::schema::Validator;
+#[cfg(feature = "gateway")]
+use systole_xml::schema::{FormPage, PayloadSchema};
 
 use super::act::Recorded;
 use super::record::CostRecord;

@@ -34,7 +34,7 @@ pub(super) enum Form {
     Value(Value),
     /// An object.
     Object(Object),
-    /// Any content: see [`Mapping::open`].
+    /// Any content, which the schema does not describe.
     Open,
 }
 
