@@ -31,6 +31,7 @@ const MODULES: [(&str, &[&str]); 4] = [
             "remote",
             "model",
             "gateway",
+            "console",
             "molecule",
             "config",
             "testing",
