@@ -1,6 +1,6 @@
 //! Costs of appending steps to the journal, compared with the same SQL statements without a journal around them. Run
 //! `cargo bench --bench journal`, optionally with a folder to write in (default: the temporary folder) and the number
-//! of steps.
+//! of steps. With the URL of an empty database behind them it compares that with files (`scripts/bench-postgres`).
 #![allow(clippy::disallowed_methods)] // A benchmark reads clocks.
 
 use std::fs;
@@ -27,6 +27,11 @@ fn main() {
     let steps: u64 = args.next().map_or(100_000, |steps| steps.parse().expect("a number of steps"));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder that can be written");
+    #[cfg(feature = "postgres")]
+    if let Some(url) = args.next() {
+        databases(&folder, &url, steps);
+        return;
+    }
     println!("durability  batch      steps/s  bare steps/s   CPU µs  bare CPU µs  CPU ratio  ratio");
     for (durability, batch, steps) in [
         (Durability::Process, 1, steps),
@@ -40,6 +45,43 @@ fn main() {
     waiting(&folder);
     starting(&folder);
     let _ = fs::remove_dir_all(&folder);
+}
+
+/// Compares journals in a database with files on the disk: both survive the loss of power.
+#[cfg(feature = "postgres")]
+fn databases(folder: &Path, url: &str, steps: u64) {
+    use systole::journal::{Batch, Postgres, Store, Tail};
+    use systole::vocab::Partitions;
+
+    let store = Postgres::new(url, None).expect("the URL of a database");
+    println!("store     batch      steps/s   CPU µs of this process");
+    for (batch, steps) in [(1, steps / 50), (64, steps), (256, steps)] {
+        let tell = |name: &str, rounds: &mut Vec<(Duration, Duration)>| {
+            rounds.sort();
+            let (wall, cpu) = rounds[ROUNDS / 2];
+            let (rate, micros) = (steps as f64 / wall.as_secs_f64(), cpu.as_secs_f64() * 1e6 / steps as f64);
+            println!("{name:<8}  {batch:>5}  {rate:>11.0}  {micros:>7.1}");
+        };
+        let (mut postgres, mut sqlite) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let mut journal = store.open([1; 32], None).expect("the database can be written").journal;
+            let epoch = journal.recover().expect("it is recovered").epoch;
+            let mut tail = Tail::begin(Partitions::default(), epoch);
+            let base = u64::from(epoch) << 32;
+            postgres.push(timed(|| {
+                for first in (0..steps).step_by(batch as usize) {
+                    let steps: Vec<_> = (first..(first + batch).min(steps)).map(|n| step(base + n)).collect();
+                    journal.append(&Batch::of(tail, steps)).expect("the database can be written");
+                    tail.position += 1;
+                }
+            }));
+            journal.close().expect("the database can be written");
+            let (mut journal, _) = fresh(folder, Durability::Power);
+            sqlite.push(timed(|| append(&mut journal, steps, batch)));
+        }
+        tell("postgres", &mut postgres);
+        tell("sqlite", &mut sqlite);
+    }
 }
 
 /// Compares the medians of rounds in which both sides take turns on fresh files.

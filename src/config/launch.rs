@@ -147,9 +147,9 @@ impl Config {
             .meta(blueprint.meta.clone())
             .schemas(schemas);
         #[cfg(feature = "gateway")]
-        let operated = self.journal.as_ref().map(|journal| journal.file.clone());
+        let operated = self.journal.as_ref().and_then(|journal| journal.beside().map(ToOwned::to_owned));
         if let Some(journal) = self.journal {
-            builder = builder.store(Arc::new(journal));
+            builder = builder.store(journal.into());
         }
         #[cfg(feature = "gateway")]
         let mut announcements = BTreeMap::new();

@@ -64,7 +64,7 @@ pub use schema::SCHEMA;
 pub use tasks::{TasksOf, TasksSpec};
 pub use text::TextError;
 
-use crate::journal::Journaled;
+use crate::journal::NamedJournal;
 use crate::listeners::worker::WorkerSpec;
 use crate::process::CommandSpec;
 use crate::settings::{GatewaySettings, LlmSettings, Mode, ModelSettings};
@@ -96,7 +96,7 @@ pub struct Config {
     /// The kind of each listener, in the order of the blueprint.
     pub kinds: Vec<ListenerKind>,
     /// The journal, if the organism is durable.
-    pub journal: Option<Journaled>,
+    pub journal: Option<NamedJournal>,
     /// The gateway, if the organism has one.
     pub gateway: Option<GatewaySettings>,
     /// The time for work in flight when the organism ends in order, if the file says so.
@@ -289,9 +289,13 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     check::signed(reader, &organism);
     llm::check(reader, &organism);
     molecule::check(reader, &organism);
-    let journal = organism.journal.map(|keep| {
-        let file = directory.join(keep.file.value);
-        Journaled::new(file).durability(keep.durability).retention(keep.retention)
+    let journal = organism.journal.and_then(|keep| match NamedJournal::parse(&keep.file.value, Some(directory)) {
+        Ok(journal) => Some(journal.durability(keep.durability).retention(keep.retention)),
+        Err(why) => {
+            // The URL may have a password.
+            reader.report(Mistake::File { what: "journal", path: "postgres://".into(), why }, keep.file.span);
+            None
+        }
     });
     let prefixes = std::mem::take(&mut reader.prefixes);
     let kinds =

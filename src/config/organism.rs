@@ -17,7 +17,7 @@ use super::llm::{self, Llm, LlmKeys};
 use super::reader::{At, Reader};
 use super::short_form::{self, Called, Prefixes};
 use super::{Mistake, molecule};
-use crate::journal::{Durability, Retention};
+use crate::journal::{Durability, Retention, is_url};
 use crate::settings::GatewaySettings;
 
 /// An organism as the file describes it.
@@ -74,9 +74,9 @@ mapping! {
         budget: BudgetKeys<'static>;
         /// Parties that may make each kind of request to the core.
         meta: MetaKeys<'static>;
-        /// Event that the organism survives: none, `kill -9`, or the loss of power (docs/journal.md).
+        /// Event that the organism survives: none, `kill -9`, or the loss of power (docs/journal.md); of a database always the last.
         durability: OneOf<Option<Durability>> = "off";
-        /// File of a durable organism.
+        /// File of a durable organism, or `postgres://USER@HOST/DATABASE` (docs/postgres.md).
         journal: Text = "systole.journal";
         /// Bounds on ended work in the journal.
         retention: RetentionKeys<'static>;
@@ -222,6 +222,15 @@ fn journal(reader: &mut Reader, keys: &RootKeys<'_>) -> Option<JournalKeys> {
     let durability = keys.durability.read(reader).flatten();
     let file = keys.journal.read(reader).zip(keys.journal.span());
     let (file, span) = file.unwrap_or(("systole.journal", keys.durability.span().unwrap_or(keys.own.span)));
+    let durability = match (is_url(file), keys.durability.span()) {
+        (true, None) => Some(Durability::Power),
+        (true, Some(span)) if durability == Some(Durability::Process) => {
+            let why = "a database has its own durability: leave `durability` out, or write `durability: power`";
+            reader.report(Mistake::File { what: "journal", path: "postgres://".into(), why: why.to_owned() }, span);
+            durability
+        }
+        _ => durability,
+    };
     let file = At { value: file.to_owned(), span };
     let mut retention = Retention::default();
     if let Some(kept) = keys.retention.node.and_then(|node| RetentionKeys::open(reader, node)) {

@@ -7,14 +7,16 @@ use std::path::Path;
 use super::Mistake;
 use super::organism::Organism;
 use super::reader::Reader;
-use crate::journal::{Journaled, Store};
+use crate::journal::NamedJournal;
 
 /// Reports reasons for which a start would be refused.
 pub(super) fn judge(reader: &mut Reader, organism: &Organism, directory: &Path) {
     if let Some(keep) = &organism.journal
-        && let Err(why) = journal(&directory.join(&keep.file.value))
+        // A URL that can't be used is reported by itself.
+        && let Ok(named) = NamedJournal::parse(&keep.file.value, Some(directory))
+        && let Err(why) = journal(&named)
     {
-        let path = keep.file.value.clone().into();
+        let path = named.to_string().into();
         reader.report(Mistake::File { what: "journal", path, why }, keep.file.span);
     }
     let Some(gateway) = organism.gateway.as_ref().filter(|gateway| gateway.value.listen.port() != 0) else { return };
@@ -29,14 +31,16 @@ pub(super) fn judge(reader: &mut Reader, organism: &Organism, directory: &Path) 
     }
 }
 
-/// Checks whether a journal can be at a path, as far as can be seen without opening it.
+/// Checks whether a journal can be at its place, as far as can be seen without opening it.
 ///
 /// # Errors
 /// The reason why it can't, as a sentence about the journal.
-pub fn journal(file: &Path) -> Result<(), String> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        return Err("its folder doesn't exist".to_owned());
+pub fn journal(named: &NamedJournal) -> Result<(), String> {
+    if let Some(file) = named.as_file() {
+        let folder = file.file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            return Err("its folder doesn't exist".to_owned());
+        }
     }
-    Journaled::new(file).check().map_err(|error| error.to_string())
+    named.check().map_err(|error| error.to_string())
 }

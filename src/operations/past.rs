@@ -30,9 +30,7 @@ impl Past {
     /// # Errors
     /// [`LookError`] if there is no store, or it can't be read.
     pub fn open(store: &dyn Store) -> Result<Self, LookError> {
-        // A reader writes what a killed process has left in batches to the tables.
-        drop(store.read()?);
-        Ok(Self::of(store.ask(None, true)?))
+        Ok(Self::of(store.past()?))
     }
 
     pub(super) fn of(query: Arc<dyn Query>) -> Self {

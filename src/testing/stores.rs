@@ -25,7 +25,7 @@ use crate::runtime::{Token, block_on};
 ///
 /// # Panics
 /// If the store breaks a promise: the message says which.
-pub fn check_journal<J: Journal>(mut open: impl FnMut() -> J) {
+pub fn check_journal(mut open: impl FnMut() -> Box<dyn Journal>) {
     let [even, odd] = [0, 1].map(|half| Partitions::share(half, 2));
     let mut store = open();
     let empty = store.recover().expect("a new store can be recovered");

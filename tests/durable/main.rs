@@ -5,5 +5,7 @@ mod oracle;
 
 mod journal;
 mod kill;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod simulated;
 mod stores;

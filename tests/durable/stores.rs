@@ -39,15 +39,15 @@ impl Drop for File {
 #[test]
 fn the_store_in_memory_passes() {
     let store = Arc::new(Mutex::new(MemoryJournal::new([1; 32])));
-    check_journal(|| store.clone());
+    check_journal(|| Box::new(store.clone()));
 }
 
 #[test]
 fn the_failing_stores_pass_until_they_fail() {
     let store = Arc::new(Mutex::new(MemoryJournal::new([1; 32])));
-    check_journal(|| FailingJournal::new(store.clone(), 100));
+    check_journal(|| Box::new(FailingJournal::new(store.clone(), 100)));
     let store = Arc::new(Mutex::new(MemoryJournal::new([1; 32])));
-    check_journal(|| Interrupted::new(store.clone(), 100, true));
+    check_journal(|| Box::new(Interrupted::new(store.clone(), 100, true)));
 }
 
 #[test]
@@ -55,14 +55,14 @@ fn the_store_in_a_file_passes() {
     for durability in [systole::journal::Durability::Process, systole::journal::Durability::Power] {
         let file = File::new(&format!("{durability:?}"));
         let options = JournalOptions::new([1; 32]).durability(durability);
-        check_journal(|| SqliteJournal::open(&file.0, &options).unwrap());
+        check_journal(|| Box::new(SqliteJournal::open(&file.0, &options).unwrap()));
     }
 }
 
 #[test]
 fn the_store_on_a_server_passes() {
     let server = RemoteServer::new([1; 32], 1, 0);
-    check_journal(|| server.connect());
+    check_journal(|| Box::new(server.connect()));
 }
 
 fn budget(thread: u64) -> Step {

@@ -174,7 +174,8 @@ impl Site {
 
     /// The organism, as `systole run` builds it.
     fn builder(&self, config: &Config, gateway: &Gateway) -> OrganismBuilder {
-        let (blueprint, journal) = (&config.blueprint, config.journal.as_ref().unwrap());
+        let (blueprint, journal) =
+            (&config.blueprint, config.journal.as_ref().and_then(|journal| journal.as_file()).unwrap());
         let mut builder = Organism::builder(&*blueprint.organism)
             .limits(blueprint.limits.clone())
             .budget(blueprint.budget)

@@ -93,8 +93,8 @@ enum Act {
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
-        Action::List { only, json, of } => list(&letters(&of.journal()?, &only.letters())?, *json),
-        Action::Show { letter, of } => show(&of.journal()?, letter),
+        Action::List { only, json, of } => list(&letters(&*of.journal()?, &only.letters())?, *json),
+        Action::Show { letter, of } => show(&*of.journal()?, letter),
         Action::Drop(chosen) => chosen.act(Act::Drop),
         Action::Redrive(chosen) => chosen.act(Act::Redrive),
     }
@@ -130,7 +130,7 @@ impl Chosen {
             let name = if matches!(act, Act::Drop) { "discard" } else { "redrive" };
             return operate::act_on(&journal, &json!({ "act": name, "letters": wanted }));
         }
-        let found = letters(&journal, &wanted)?;
+        let found = letters(&*journal, &wanted)?;
         if let Some(missing) = self.letters.iter().find(|id| !found.iter().any(|letter| letter.letter == **id)) {
             return Err(no_such(missing));
         }

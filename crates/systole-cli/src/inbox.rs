@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use systole::config::{Config, ListenerKind};
 use systole::gateway::{Method, call_operator};
-use systole::journal::{HistoryRecord, Journaled, Store};
+use systole::journal::{HistoryRecord, NamedJournal};
 use systole::listeners::human::{Console, Heard, Keyboard, OpenQuestion, PersonEntry};
 use systole::schema::PayloadSchema;
 use systole::terminal::{Escaped, quote};
@@ -145,7 +145,7 @@ fn addressees(question: &Value) -> String {
 
 /// A running organism, as a party sees it.
 struct Desk {
-    journal: Journaled,
+    journal: NamedJournal,
     person: Option<Name>,
 }
 
@@ -271,7 +271,7 @@ fn cost(question: &Value) -> String {
 }
 
 /// Lists the questions of an organism that doesn't run.
-fn list_stopped(of: &Of, journal: &Journaled) -> Result<ExitCode, Failure> {
+fn list_stopped(of: &Of, journal: &NamedJournal) -> Result<ExitCode, Failure> {
     let Some(organism) = of.of.organism_file() else {
         return Err(Failure::unusable(
             "no organism runs with this journal: name its organism.yaml to list its questions",
@@ -495,7 +495,9 @@ impl Said {
 
 impl Desk {
     async fn exchange(&self, method: Method, path: &str, body: Vec<u8>) -> io::Result<(u16, Value)> {
-        let (status, body) = call_operator(&self.journal.file, method, &self.path(path), body).await?;
+        // It was served before.
+        let place = self.journal.beside().ok_or(io::ErrorKind::NotFound)?;
+        let (status, body) = call_operator(place, method, &self.path(path), body).await?;
         Ok((status, serde_json::from_slice(&body).map_err(io::Error::other)?))
     }
 

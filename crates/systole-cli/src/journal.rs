@@ -1,12 +1,12 @@
 //! `systole journal`: content, verification and compaction of a journal.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::journal::{Journaled, Retention, Stat, Store, Verdict};
+use systole::journal::{NamedJournal, Retention, Stat, Store, Verdict};
 use systole::runtime::clock::Clock;
 use systole::terminal::Escaped;
 use systole_core::vocab::Time;
@@ -44,6 +44,13 @@ pub(super) enum Action {
     },
     /// Delete ended work past its retention, and shrink the file; refused while the organism runs
     Compact(Compact),
+    /// Copy a journal from a file to a PostgreSQL database, or from there to a file; refused while the organism runs
+    Copy {
+        /// The journal to copy: a file, or postgres://USER@HOST/DATABASE
+        from: PathBuf,
+        /// The copy, which does not exist yet
+        to: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -72,17 +79,18 @@ pub(super) struct Named {
 }
 
 impl Named {
-    fn journal(&self) -> Result<Journaled, Failure> {
+    fn journal(&self) -> Result<NamedJournal, Failure> {
         journal_args::journal(self.journal.as_deref(), self.organism.as_deref())
     }
 }
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
-        Action::Stat { json, of } => stat(&of.journal()?, *json),
-        Action::Verify { json, of } => verify(&of.journal()?, *json),
-        Action::Rename { name, of } => rename(name, &of.journal()?),
+        Action::Stat { json, of } => stat(&*of.journal()?, *json),
+        Action::Verify { json, of } => verify(&*of.journal()?, *json),
+        Action::Rename { name, of } => rename(name, &*of.journal()?),
         Action::Compact(args) => compact(args),
+        Action::Copy { from, to } => copy(from, to),
     }
 }
 
@@ -178,6 +186,15 @@ fn verify(journal: &dyn Store, json: bool) -> Result<ExitCode, Failure> {
     }
     let in_order = report.faults.is_empty() && !report.unchecked;
     Ok(if in_order { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn copy(from: &Path, to: &Path) -> Result<ExitCode, Failure> {
+    let (from, to) = (journal_args::journal(Some(from), None)?, journal_args::journal(Some(to), None)?);
+    from.copy(&to).map_err(Failure::no)?;
+    print::line(format_args!(
+        "{from} copied to {to}: name it in organism.yaml, and start the organism on one of them only"
+    ))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn compact(args: &Compact) -> Result<ExitCode, Failure> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use systole::config::Config;
-use systole::journal::{Journaled, Store};
+use systole::journal::{NamedJournal, is_url};
 use systole_core::core::Blueprint;
 
 use super::failure::Failure;
@@ -16,7 +16,7 @@ const EXTENSION: &str = "journal";
 /// The journal of a command, by its name or by that of its organism.
 #[derive(Debug, Args)]
 pub(super) struct JournalArgs {
-    /// The journal; by default that of the organism, or the only *.journal in this folder
+    /// The journal, a file or postgres://…; by default that of the organism, or the only *.journal in this folder
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// The organism.yaml that names the journal; by default that in this folder
@@ -26,7 +26,7 @@ pub(super) struct JournalArgs {
 
 impl JournalArgs {
     /// The journal. That of an organism must be its own.
-    pub(super) fn journal(&self) -> Result<Journaled, Failure> {
+    pub(super) fn journal(&self) -> Result<NamedJournal, Failure> {
         let journal = journal(self.journal.as_deref(), self.organism.as_deref())?;
         if let (Some(blueprint), Ok(reader)) = (self.blueprint()?, journal.read()) {
             reader.check_owner(&blueprint.organism).map_err(Failure::store)?;
@@ -54,9 +54,13 @@ pub(super) fn organism<'a>(journal: Option<&Path>, organism: Option<&'a Path>) -
 
 /// The journal that was named; without a name, that of the organism, or of the `organism.yaml` in this folder, or the
 /// only one in it.
-pub(super) fn journal(named: Option<&Path>, organism: Option<&Path>) -> Result<Journaled, Failure> {
+pub(super) fn journal(named: Option<&Path>, organism: Option<&Path>) -> Result<NamedJournal, Failure> {
     if let Some(named) = named {
-        return Ok(Journaled::new(named));
+        // The text of a URL is none of a path with other bytes.
+        return match named.to_str().filter(|named| is_url(named)) {
+            Some(url) => NamedJournal::parse(url, None).map_err(|why| Failure::unusable(format!("the journal: {why}"))),
+            None => Ok(NamedJournal::file(named)),
+        };
     }
     let Some(organism) = self::organism(named, organism) else { return only() };
     let journal = config(organism)?.journal;
@@ -65,14 +69,14 @@ pub(super) fn journal(named: Option<&Path>, organism: Option<&Path>) -> Result<J
 }
 
 /// The only journal in this folder.
-fn only() -> Result<Journaled, Failure> {
+fn only() -> Result<NamedJournal, Failure> {
     let folder = std::fs::read_dir(".").map_err(|cause| Failure::read(Path::new("."), cause))?;
     let paths = folder.filter_map(|entry| Some(PathBuf::from(entry.ok()?.file_name())));
     let mut journals: Vec<_> =
         paths.filter(|path| path.extension().is_some_and(|is| is == EXTENSION) && path.is_file()).collect();
     journals.sort();
     match journals.as_slice() {
-        [journal] => Ok(Journaled::new(journal)),
+        [journal] => Ok(NamedJournal::file(journal)),
         [] => Err(Failure::unusable(format!("there is no {ORGANISM} and no *.{EXTENSION} here: name the journal"))),
         several => {
             let names: Vec<_> = several.iter().map(|path| path.display().to_string()).collect();

@@ -55,7 +55,7 @@ pub(super) struct Audit {
 }
 
 pub(super) fn mailboxes(args: &Mailboxes) -> Result<ExitCode, Failure> {
-    let (past, now) = (open(&args.of.journal()?)?, Clock::real().now());
+    let (past, now) = (open(&*args.of.journal()?)?, Clock::real().now());
     let found = all(Wanted::default(), |wanted| block_on(past.mailboxes(wanted, now)))?;
     if args.json {
         print::json(&json!(found))?;
@@ -81,7 +81,7 @@ pub(super) fn mailboxes(args: &Mailboxes) -> Result<ExitCode, Failure> {
 }
 
 pub(super) fn tasks(args: &Tasks) -> Result<ExitCode, Failure> {
-    let past = open(&args.of.journal()?)?;
+    let past = open(&*args.of.journal()?)?;
     let mut wanted = Wanted::default();
     wanted.job = args.job.as_ref().map(ToString::to_string);
     (wanted.state, wanted.text) = (args.state.clone(), args.text.clone());
@@ -106,7 +106,7 @@ pub(super) fn tasks(args: &Tasks) -> Result<ExitCode, Failure> {
 }
 
 pub(super) fn audit(args: &Audit) -> Result<ExitCode, Failure> {
-    let past = open(&args.of.journal()?)?;
+    let past = open(&*args.of.journal()?)?;
     let mut wanted = Wanted::default();
     let mut found: Vec<ActRecord> = Vec::new();
     while found.len() < args.last {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 use systole::gateway::{Method, stream_operator};
-use systole::journal::{Journaled, Store};
+use systole::journal::NamedJournal;
 use systole_core::vocab::Name;
 use tokio::time::timeout;
 
@@ -135,7 +135,7 @@ pub(super) fn top(args: &Top) -> Result<ExitCode, Failure> {
 }
 
 /// Does an act, and prints its outcomes: exit code 1 if one of them is an error.
-pub(super) fn act_on(journal: &Journaled, act: &Value) -> Result<ExitCode, Failure> {
+pub(super) fn act_on(journal: &NamedJournal, act: &Value) -> Result<ExitCode, Failure> {
     let (mut code, name) = (ExitCode::SUCCESS, act["act"].as_str().unwrap_or_default());
     for outcome in acted(journal, act)? {
         let of = outcome["of"].as_str().unwrap_or_default();
@@ -151,23 +151,34 @@ pub(super) fn act_on(journal: &Journaled, act: &Value) -> Result<ExitCode, Failu
 }
 
 /// Does an act, and returns its outcomes.
-pub(super) fn acted(journal: &Journaled, act: &Value) -> Result<Vec<Value>, Failure> {
+pub(super) fn acted(journal: &NamedJournal, act: &Value) -> Result<Vec<Value>, Failure> {
     let mut answer = call(journal, Method::POST, "/v1/admin/acts", act.to_string().into_bytes())?;
     Ok(answer["outcomes"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 
-fn look(journal: &Journaled, path: &str) -> Result<Value, Failure> {
+fn look(journal: &NamedJournal, path: &str) -> Result<Value, Failure> {
     call(journal, Method::GET, path, Vec::new())
 }
 
+/// The path beside which the organism of a journal has its socket.
+fn socket_of(journal: &NamedJournal) -> Result<&std::path::Path, Failure> {
+    let unknown = || {
+        Failure::unusable(format!(
+            "a running organism of {journal} is reached beside its organism.yaml: name that by --organism"
+        ))
+    };
+    journal.beside().ok_or_else(unknown)
+}
+
 /// Checks whether an organism that serves operators has the journal open.
-pub(super) fn is_served(journal: &Journaled) -> bool {
-    std::os::unix::net::UnixStream::connect(systole::gateway::socket_path(&journal.file)).is_ok()
+pub(super) fn is_served(journal: &NamedJournal) -> bool {
+    let Some(beside) = journal.beside() else { return false };
+    std::os::unix::net::UnixStream::connect(systole::gateway::socket_path(beside)).is_ok()
 }
 
 /// Sends a message as a client, and waits for the answer.
 pub(super) fn ask(
-    journal: &Journaled,
+    journal: &NamedJournal,
     client: &str,
     message: Vec<u8>,
     within: Option<Duration>,
@@ -204,7 +215,7 @@ pub(super) fn ask(
     }
 }
 
-fn call(journal: &Journaled, method: Method, path: &str, body: Vec<u8>) -> Result<Value, Failure> {
+fn call(journal: &NamedJournal, method: Method, path: &str, body: Vec<u8>) -> Result<Value, Failure> {
     match exchange(journal, method, path, body, Some(PATIENCE))? {
         (200, answer) => Ok(answer),
         (_, answer) => Err(refused(&answer)),
@@ -217,7 +228,7 @@ pub(super) fn refused(answer: &Value) -> Failure {
 
 /// Calls the organism; returns status and body of its answer.
 pub(super) fn exchange(
-    journal: &Journaled,
+    journal: &NamedJournal,
     method: Method,
     path: &str,
     body: Vec<u8>,
@@ -229,7 +240,7 @@ pub(super) fn exchange(
 
 /// Calls the organism; `each` gets the events of an answer that is a stream, and that has no body then.
 fn exchange_each(
-    journal: &Journaled,
+    journal: &NamedJournal,
     method: Method,
     path: &str,
     body: Vec<u8>,
@@ -237,8 +248,9 @@ fn exchange_each(
     each: impl FnMut(&str, &str),
 ) -> Result<(u16, Option<Value>), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
+    let place = socket_of(journal)?;
     let exchange = async {
-        let call = stream_operator(&journal.file, method, path, body, each);
+        let call = stream_operator(place, method, path, body, each);
         match within {
             Some(within) => timeout(within, call).await.map_err(|_| Failure::no("no answer came in time")),
             None => Ok(call.await),

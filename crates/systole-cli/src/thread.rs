@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::journal::{Reader, Store, ThreadEntry};
+use systole::journal::{Reader, ThreadEntry};
 use systole::operations::{ConversationRecord, Past, Wanted};
 use systole::runtime::block_on;
 use systole_core::vocab::{FaultCode, Name, QName, ThreadId, Time};
@@ -105,7 +105,7 @@ impl Journal {
     }
 
     fn past(&self) -> Result<Past, Failure> {
-        Past::open(&self.of.journal()?).map_err(Failure::look)
+        Past::open(&*self.of.journal()?).map_err(Failure::look)
     }
 }
 

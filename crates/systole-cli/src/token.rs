@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use systole::config::{Config, ListenerKind};
 use systole::gateway::PrincipalKind;
-use systole::journal::{JournalError, PrincipalStore, Store};
+use systole::journal::{JournalError, PrincipalStore};
 use systole::runtime::clock::Clock;
 use systole::runtime::entropy::Entropy;
 use systole_core::core::Party;

@@ -12,4 +12,4 @@ mod partitions;
 mod power;
 mod readers;
 mod room;
-mod story;
+pub(crate) mod story;

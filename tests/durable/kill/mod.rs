@@ -49,19 +49,24 @@ fn so_it_is_where_the_disk_has_to_have_it() {
     play("power", number("SYSTOLE_SEED").unwrap_or(1), number("SYSTOLE_KILLS").unwrap_or(KILLS) / 10);
 }
 
-fn number(variable: &str) -> Option<u64> {
+pub(crate) fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
 fn play(level: &str, seed: u64, kills: u64) {
-    let mut random = seed;
     let place = format!("kill-{level}-{seed}-{}", std::process::id());
     let directory = std::env::temp_dir().join(place);
     std::fs::create_dir_all(&directory).expect("a place for the journal");
-    let journal = directory.join("journal");
+    play_on(&directory.join("journal"), level, seed, kills);
+    std::fs::remove_dir_all(&directory).expect("nobody uses it any more");
+}
+
+/// Kills an organism with that journal, again and again, and checks what it confirms.
+pub(crate) fn play_on(journal: &Path, level: &str, seed: u64, kills: u64) {
+    let mut random = seed;
     let mut books = Books::default();
     for _ in 0..kills {
-        let mut organism = Process::start(&journal, level);
+        let mut organism = Process::start(journal, level);
         // xorshift64 (Marsaglia 2003)
         random ^= random << 13;
         random ^= random >> 7;
@@ -69,12 +74,11 @@ fn play(level: &str, seed: u64, kills: u64) {
         organism.talk(&mut books, random % LINES);
         organism.kill(&mut books);
     }
-    let mut organism = Process::start(&journal, level);
+    let mut organism = Process::start(journal, level);
     while !books.is_settled() {
         organism.listen(&mut books).expect("it goes on until everything is answered");
     }
     organism.kill(&mut books);
-    std::fs::remove_dir_all(&directory).expect("nobody uses it any more");
     println!(
         "{kills} kills, {} orders, {} confirmed, {} answers twice, {} tasks",
         books.next,

@@ -9,7 +9,7 @@ use systole::core::Join;
 use systole::inbox::payload::{Accept, Complete, ResultPayload, Submit};
 use systole::inbox::{Status, TaskEvent, TaskEventKind};
 use systole::jobs::Job;
-use systole::journal::Durability;
+use systole::journal::{Durability, NamedJournal};
 use systole::prelude::*;
 use systole::runtime::block_on;
 use systole::vocab::{Limits, TaskId};
@@ -153,11 +153,12 @@ fn order_of(reviews: &Job, id: TaskId) -> i64 {
 
 /// Runs until the process is killed.
 pub(crate) fn serve() {
-    let journal = std::env::var_os(JOURNAL).expect("the test says where the journal is");
+    let journal = std::env::var(JOURNAL).expect("the test says where the journal is");
     let level = match std::env::var(LEVEL).as_deref() {
         Ok("power") => Durability::Power,
         _ => Durability::Process,
     };
+    let store = NamedJournal::parse(&journal, None).expect("it is a path or a URL").durability(level).into();
     let (tell, events) = std::sync::mpsc::channel();
     let reviews = Job::new("reviews", "reviewer").expect("names").on_event(move |event| {
         say(&format!("event {} {}/{}", event.number, event.task, event.kind));
@@ -177,7 +178,7 @@ pub(crate) fn serve() {
         // Kills are no fault of a message, so it may run often.
         .limits(Limits::default().max_attempts(250))
         .shards(2)
-        .durable(journal, level)
+        .store(store)
         .start()
         .unwrap_or_else(|error| panic!("{error}"));
     review_all(&organism, &reviews, events);

@@ -9,7 +9,7 @@ use clap::Args;
 use systole::config::Config;
 use systole::drafts::Drafts;
 #[cfg(feature = "gateway")]
-use systole::journal::Journaled;
+use systole::journal::NamedJournal;
 use systole::listeners::human::Console;
 use systole::process::conceal;
 use systole::runtime::{Conversation, Events, Observed, Organism, SendError};
@@ -152,7 +152,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
 
 /// Lets the running organism take the message.
 #[cfg(feature = "gateway")]
-fn online(args: &Ask, journal: &Journaled, message: &[u8], catalog: Option<&Catalog>) -> Result<ExitCode, Failure> {
+fn online(args: &Ask, journal: &NamedJournal, message: &[u8], catalog: Option<&Catalog>) -> Result<ExitCode, Failure> {
     let answer = operate::ask(journal, CLIENT, message.to_vec(), args.within, args.stream)?;
     if let Some(people) = answer["people"].as_array() {
         let conversation = answer["conversation"].as_str().unwrap_or_default();

@@ -100,9 +100,9 @@ impl Stage {
         }
         if let Some(journal) = &config.journal {
             // Before any file is made beside it.
-            check_journal(&journal.file)
+            check_journal(journal)
                 .map_err(|why| Failure::unusable(format!("the journal can't be opened: {journal}: {why}")))?;
-            missing_parties::refuse(journal, &config.blueprint, args)?;
+            missing_parties::refuse(&**journal, &config.blueprint, args)?;
         }
         let journal = config.journal.clone().filter(|_| self.sources.iter().any(Source::is_stable));
         // The organism itself logs its other problems when it starts.
@@ -124,7 +124,7 @@ impl Stage {
         }
         if !self.sources.is_empty() {
             // Read while no other run can send a message of them.
-            let once = journal.map(|journal| Once::load(&journal, args.sends_again())).transpose()?;
+            let once = journal.map(|journal| Once::load(&*journal, args.sends_again())).transpose()?;
             let input = input::read(std::mem::take(&mut self.sources), limits, once);
             self.input = Some(input.map_err(Failure::System)?);
         }

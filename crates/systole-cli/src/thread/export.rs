@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
-use systole::journal::Store;
 use systole::telemetry::{PastError, Traces};
 
 use super::{Journal, Only, conversations};

@@ -11,8 +11,8 @@ use clap::Args;
 use serde_json::json;
 use systole::config::Config;
 #[cfg(feature = "gateway")]
-use systole::journal::Journaled;
-use systole::journal::{Reader, Retry as Point, RetryError, Store};
+use systole::journal::NamedJournal;
+use systole::journal::{Reader, Retry as Point, RetryError};
 use systole::runtime::clock::Clock;
 use systole_core::core::Party;
 use systole_core::vocab::{MessageId, Name, Position, ThreadId, XmlLimits};
@@ -78,7 +78,7 @@ pub(super) fn retry(args: &Retry) -> Result<ExitCode, Failure> {
 
 /// Lets the running organism do it, which judges the edit.
 #[cfg(feature = "gateway")]
-fn online(args: &Retry, journal: &Journaled, id: ThreadId, at: Option<MessageId>) -> Result<ExitCode, Failure> {
+fn online(args: &Retry, journal: &NamedJournal, id: ThreadId, at: Option<MessageId>) -> Result<ExitCode, Failure> {
     let mut act = json!({ "act": "retry", "conversation": id.to_string() });
     if let Some(at) = at {
         act["at"] = at.to_string().into();

@@ -118,7 +118,7 @@ fn rows(db: &Connection) -> Result<Vec<(BatchRow, i64)>, FileProblem> {
 }
 
 /// Encodes steps that follow a time, with times that rise strictly; returns the last one, too.
-fn encode(steps: &[Step], mut at: i64) -> (Bytes, i64) {
+pub(super) fn encode(steps: &[Step], mut at: i64) -> (Bytes, i64) {
     let mut bytes = Vec::with_capacity(512 * steps.len());
     bytes.push(VERSION);
     (steps.len() as u64).write(&mut bytes);
@@ -132,10 +132,14 @@ fn encode(steps: &[Step], mut at: i64) -> (Bytes, i64) {
 
 /// Decodes the steps of a batch.
 fn decode(row: &BatchRow) -> Result<Vec<Step>, FileProblem> {
-    let mut source = Source::new(&row.steps);
+    decode_steps(&row.steps).ok_or_else(|| FileProblem::damaged(format!("batch {} can't be decoded", row.number)))
+}
+
+/// Decodes steps; `None` if they are not as they were [encoded](encode).
+pub(super) fn decode_steps(bytes: &Bytes) -> Option<Vec<Step>> {
+    let mut source = Source::new(bytes);
     let steps = source.byte().filter(|version| *version == VERSION).and_then(|_| Vec::read(&mut source));
-    let steps = steps.filter(|_| source.is_empty());
-    steps.ok_or_else(|| FileProblem::damaged(format!("batch {} can't be decoded", row.number)))
+    steps.filter(|_| source.is_empty())
 }
 
 /// Returns the time of a step behind one of another time: no two steps have the same.

@@ -22,10 +22,13 @@ mod look;
 mod mail;
 mod mailbox;
 mod meta;
+mod named;
 mod open;
 mod open_rows;
 mod owner;
 mod pending;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod principal;
 mod principals;
 mod query;
@@ -52,7 +55,10 @@ pub use edit::Compacted;
 pub use error::StoreError;
 pub use logs::Logs;
 pub use look::{ConversationFilter, HistoryPosition, KeptConversation, KeptMessage, KeptThread};
+pub use named::{NamedJournal, is_url};
 pub use owner::JournalOwner;
+#[cfg(feature = "postgres")]
+pub use postgres::{AddressError, Postgres};
 pub use principals::Principals;
 pub use query::{History, Of};
 pub use query::{JournalQuery, Page, Position, QueryError, Range, Sent, SentAnswer, StoredMail};

@@ -41,10 +41,22 @@ pub struct JournalQuery {
     threads: Option<ReadingThreads>,
     /// Brings the tables up to date; none where they always are.
     feeder: Option<JournalFeeder>,
+    /// The database of an image, in which the principals are.
+    #[cfg(feature = "postgres")]
+    database: Option<Database>,
     secret: Arc<[u8; 32]>,
     file: Arc<Path>,
     /// True while queries fail, which is logged once.
     fails: Arc<AtomicBool>,
+}
+
+/// The database of an image that queries are answered from.
+#[cfg(feature = "postgres")]
+#[derive(Clone)]
+struct Database {
+    bearers: Arc<super::postgres::Bearers>,
+    /// The image, which is deleted with the last one who needs it.
+    _image: Arc<dyn Send + Sync>,
 }
 
 /// Failure to read the store.
@@ -276,10 +288,18 @@ impl JournalQuery {
             here: Arc::new(Mutex::new(reader)),
             threads: None,
             feeder: None,
+            #[cfg(feature = "postgres")]
+            database: None,
             secret: secret.into(),
             file: file.into(),
             fails: Arc::default(),
         })
+    }
+
+    /// Queries of an image, whose principals are in a database.
+    #[cfg(feature = "postgres")]
+    pub(super) fn of_image(self, image: Arc<dyn Send + Sync>, bearers: super::postgres::Bearers) -> Self {
+        Self { database: Some(Database { bearers: Arc::new(bearers), _image: image }), ..self }
     }
 
     /// Waits until the tables have all steps that were confirmed before.
@@ -406,6 +426,10 @@ impl Query for JournalQuery {
     }
 
     fn bearer(&self, token: TokenHash) -> Answering<'_, Option<Principal>> {
+        #[cfg(feature = "postgres")]
+        if let Some(database) = &self.database {
+            return database.bearers.find(token);
+        }
         // On the calling thread: for a row of a small table in memory that is faster than the way to another one.
         Box::pin(std::future::ready(self.read(|reader| {
             let row = reader.rows("WHERE token = ?1", [token.0], |_, row: PrincipalRow, _, _| Ok(row.principal))?;

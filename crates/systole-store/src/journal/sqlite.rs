@@ -104,6 +104,12 @@ impl SqliteJournal {
         Ok(self.append(&Batch::of(self.heads.beside(), steps.to_vec()))?)
     }
 
+    /// Checks that logs have these ends.
+    #[cfg(feature = "postgres")]
+    pub(super) fn check_heads(&mut self, tails: &[Tail]) -> Result<(), AppendError> {
+        self.heads.check(tails)
+    }
+
     /// The room for the promises to clients over a network.
     pub fn room(&self) -> Arc<Room> {
         self.room.clone()

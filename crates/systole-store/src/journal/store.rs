@@ -57,6 +57,16 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     /// [`JournalError`] if the store can't be read.
     fn ask(&self, feeder: Option<JournalFeeder>, here: bool) -> Result<Arc<dyn Query>, JournalError>;
 
+    /// Opens the queries of a store whose organism this process doesn't run, on the calling threads.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn past(&self) -> Result<Arc<dyn Query>, JournalError> {
+        // A reader writes what a killed process has left in batches to the tables.
+        drop(self.read()?);
+        self.ask(None, true)
+    }
+
     /// Opens the principals, whether the organism runs or not; creates a store with that secret where there is none.
     ///
     /// # Errors
