@@ -12,8 +12,9 @@ use crate::journal::NamedJournal;
 /// Reports reasons for which a start would be refused.
 pub(super) fn judge(reader: &mut Reader, organism: &Organism, directory: &Path) {
     if let Some(keep) = &organism.journal
-        // A URL that can't be used is reported by itself.
+        // A URL that can't be used is reported by itself, and a server that doesn't answer by the start.
         && let Ok(named) = NamedJournal::parse(&keep.file.value, Some(directory))
+        && named.as_file().is_some()
         && let Err(why) = journal(&named)
     {
         let path = named.to_string().into();

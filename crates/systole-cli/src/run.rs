@@ -17,9 +17,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::Args;
 use systole::config::{Config, ConfiguredOrganism};
+use systole::journal::JournalErrorKind;
 use systole::listeners::human::Console;
 use systole::process::{conceal, hurry_ends, kill_all};
-use systole::runtime::{Client, Events, Reader, SendError, Unread};
+use systole::runtime::{Breakdown, Client, Events, Reader, SendError, Unread};
 use systole_core::vocab::{Name, ThreadId};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 
@@ -174,7 +175,8 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
             // The resources of the organism are free now: its journal, its address.
             drop((session.running, session.answers));
             match ended {
-                Err(Failure::Broken(why)) if args.restart => {
+                // Two that take a journal from each other would go on for ever.
+                Err(Failure::Broken(why)) if args.restart && !is_fenced(&why) => {
                     stage.screen.note(&format!("{why}: the organism starts again when that is over"));
                     match again(&mut stage, args, &mut signals).await? {
                         Some(again) => launched = again,
@@ -195,6 +197,11 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
     // A read of standard input can't be interrupted; nothing else is left that would take time.
     runtime.shutdown_background();
     code
+}
+
+/// Returns whether another process has taken the journal over.
+fn is_fenced(why: &Breakdown) -> bool {
+    matches!(why, Breakdown::Journal(error) if error.kind() == JournalErrorKind::Fenced)
 }
 
 /// Starts an organism again as soon as it can be started; none if the program is stopped before.

@@ -49,8 +49,11 @@ impl Image {
         let folder = parent.join(format!("{PREFIX}{}", Entropy::Real.random()));
         // It has what the database has: nobody else may read it.
         DirBuilder::new().mode(0o700).create(&folder)?;
-        let lock = File::create(folder.join(LOCK))?;
+        // It gets its name when it is locked, so that no other process takes it for that of one that has ended.
+        let new = folder.join("new");
+        let lock = File::create(&new)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        fs::rename(new, folder.join(LOCK))?;
         Ok(Self { file: folder.join("journal"), folder, _lock: lock })
     }
 }

@@ -91,7 +91,7 @@ async fn settle(client: &Client, head: Head, new: &New) -> Result<Option<Head>, 
 /// The reason why the entry at the end is not there any more.
 async fn lost(client: &Client, head: Head) -> Result<Problem, Trouble> {
     Ok(match self::head(client).await? {
-        Some(found) if found.seq > head.seq => Problem::Fenced { epoch: found.epoch },
+        Some(found) if found.seq > head.seq || found.epoch > head.epoch => Problem::Fenced { epoch: found.epoch },
         Some(_) | None => Problem::Lost { seq: head.seq },
     })
 }
@@ -144,6 +144,18 @@ pub(super) async fn own(link: &Link, epoch: i64) -> Result<(), Problem> {
     link.persist(async |client, _| {
         fence(client, epoch).await?;
         link.name(client).await
+    })
+    .await
+}
+
+/// Checks that the log still ends where its owner knows it.
+///
+/// # Errors
+/// [`Problem::Fenced`] if another process has taken it over, [`Problem::Lost`] if its last entry is gone.
+pub(super) async fn check(link: &Link, head: Head) -> Result<(), Problem> {
+    link.persist(async |client, _| match self::head(client).await? {
+        Some(found) if found == head => Ok(()),
+        Some(_) | None => Err(lost(client, head).await?.into()),
     })
     .await
 }

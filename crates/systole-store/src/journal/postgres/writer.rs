@@ -26,8 +26,8 @@ use crate::sqlite::{FileProblem, Retention};
 /// The number of steps in the log behind the tables at which a busy organism feeds them.
 const STEPS: usize = 4096;
 
-/// The bytes of entries in the log behind the tables at which it does.
-const BYTES: usize = 4 << 20;
+/// The bytes of these steps, before they are compressed, at which it does.
+const BYTES: usize = 16 << 20;
 
 /// How much further the log may be while the tables are fed, until the organism waits for that.
 const LATE: usize = 8;
@@ -224,7 +224,7 @@ impl Journal for PostgresJournal {
         self.image.check_heads(batch.tails())?;
         let (steps, _) = encode(batch.steps(), self.image.retain.now());
         let body = compress(&steps);
-        self.feeding.bytes += body.len();
+        self.feeding.bytes += steps.len();
         self.feeding.steps += batch.steps().len();
         self.put(Kind::Steps, self.head.epoch, body)?;
         self.image.append(batch)?;
@@ -261,6 +261,10 @@ impl Journal for PostgresJournal {
     }
 
     fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
+        // An idle organism, too, learns that another process has its journal.
+        let (link, head) = (self.link.clone(), self.head);
+        let checked = self.server.wait(move || async move { log::check(&link, head).await });
+        self.settled(checked)?;
         let more = self.image.tidy(now)?;
         self.feed_behind()?;
         Ok(more)
