@@ -50,11 +50,18 @@ pub struct JournalQuery {
     fails: Arc<AtomicBool>,
 }
 
+/// Principals in a database, which other processes write.
+#[cfg(feature = "postgres")]
+pub(super) trait Bearers: Send + Sync {
+    /// Reads the principal of a token.
+    fn find(&self, token: TokenHash) -> Answering<'_, Option<Principal>>;
+}
+
 /// The database of an image that queries are answered from.
 #[cfg(feature = "postgres")]
 #[derive(Clone)]
 struct Database {
-    bearers: Arc<super::postgres::Bearers>,
+    bearers: Arc<dyn Bearers>,
     /// The image, which is deleted with the last one who needs it.
     _image: Arc<dyn Send + Sync>,
 }
@@ -298,8 +305,8 @@ impl JournalQuery {
 
     /// Queries of an image, whose principals are in a database.
     #[cfg(feature = "postgres")]
-    pub(super) fn of_image(self, image: Arc<dyn Send + Sync>, bearers: super::postgres::Bearers) -> Self {
-        Self { database: Some(Database { bearers: Arc::new(bearers), _image: image }), ..self }
+    pub(super) fn of_image(self, image: Arc<dyn Send + Sync>, bearers: Arc<dyn Bearers>) -> Self {
+        Self { database: Some(Database { bearers, _image: image }), ..self }
     }
 
     /// Waits until the tables have all steps that were confirmed before.

@@ -36,7 +36,6 @@ use systole_core::vocab::Time;
 use tokio_postgres::types::Type;
 
 pub use address::AddressError;
-pub(super) use principals::Bearers;
 
 use super::edit::Compacted;
 use super::query::JournalQuery;
@@ -51,7 +50,7 @@ use address::Address;
 use entry::Kind;
 use image::Image;
 use load::{LoadedImage, load_image};
-use principals::PostgresPrincipals;
+use principals::{PostgresBearers, PostgresPrincipals};
 use problem::Problem;
 use reader::ImageReader;
 use server::{Link, Server};
@@ -266,7 +265,7 @@ impl Store for Postgres {
     }
 
     fn ask(&self, feeder: Option<JournalFeeder>, here: bool) -> Result<Arc<dyn Query>, JournalError> {
-        let bearers = Bearers::new(Arc::new(self.connect()?), here);
+        let bearers = Arc::new(PostgresBearers::new(Arc::new(self.connect()?), here));
         if let Some(image) = self.running() {
             let query = if here { JournalQuery::here(&image.file)? } else { JournalQuery::open(&image.file, feeder)? };
             return Ok(Arc::new(query.of_image(image, bearers)));

@@ -1,6 +1,5 @@
 //! Principals in the database: written and read there, whether the organism runs or not.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rusqlite::{Connection, params_from_iter};
@@ -9,7 +8,7 @@ use systole_core::vocab::{Name, Time};
 use tokio_postgres::types::Type;
 
 use super::super::principal::PrincipalRow;
-use super::super::query::QueryError;
+use super::super::query::{Bearers, QueryError};
 use super::super::row::{Record, load, write};
 use super::super::store::{Answering, PrincipalStore};
 use super::super::sum::Sums;
@@ -122,26 +121,21 @@ impl PrincipalStore for PostgresPrincipals {
 }
 
 /// Finds principals by their tokens, for the queries of a running organism.
-pub(in super::super) struct Bearers {
+pub(super) struct PostgresBearers {
     server: Arc<Server>,
     link: Arc<Link>,
     /// True if queries are answered on the calling threads.
     here: bool,
 }
 
-impl fmt::Debug for Bearers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bearers").finish_non_exhaustive()
-    }
-}
-
-impl Bearers {
+impl PostgresBearers {
     pub(super) fn new(server: Arc<Server>, here: bool) -> Self {
         Self { link: Link::new(&server.address), server, here }
     }
+}
 
-    /// Reads the principal of a token from the database, so that a token that was revoked anywhere is none at once.
-    pub(in super::super) fn find(&self, token: TokenHash) -> Answering<'_, Option<Principal>> {
+impl Bearers for PostgresBearers {
+    fn find(&self, token: TokenHash) -> Answering<'_, Option<Principal>> {
         let (tell, told) = tokio::sync::oneshot::channel();
         let link = self.link.clone();
         let begun = self.server.begin(move || async move {
