@@ -17,7 +17,7 @@ pub(super) fn judge(reader: &mut Reader, organism: &Organism, directory: &Path) 
         && named.as_file().is_some()
         && let Err(why) = journal(&named)
     {
-        let path = named.to_string().into();
+        let path = keep.file.value.clone().into();
         reader.report(Mistake::File { what: "journal", path, why }, keep.file.span);
     }
     let Some(gateway) = organism.gateway.as_ref().filter(|gateway| gateway.value.listen.port() != 0) else { return };
