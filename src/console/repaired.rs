@@ -20,6 +20,8 @@ use crate::terminal::Escaped;
 
 /// Bytes of a text that an event has at most.
 const KEPT: usize = 4096;
+/// Most repairs that are listed by their places.
+const LISTED: usize = 200;
 
 /// A repair of bytes that became a message, or that its handler wrote.
 struct Found {
@@ -93,7 +95,10 @@ fn columns(app: &AppState, came: &Came, record: Option<&MessageRecord>) -> Marku
     };
     html! {
         div.three {
-            div { h3 { "As it came, " (came.bytes) " bytes" } (marked(came)) @if !is_whole { p.soft { (unkept("More")) } } }
+            div { h3 { "As it came, " (came.bytes) " bytes" } (marked(came.text, if is_text { came.repairs } else { &[] }))
+                @if !is_whole { p.soft { (unkept("More")) } }
+                @if !is_text { p.soft { "The places of the changes are those of the original bytes, so nothing is marked here." } }
+            }
             div {
                 h3 { "After the repair" }
                 @match &made { Some((repaired, _)) => (pre(repaired)), None => p.soft { (unkept("The repaired bytes")) } }
@@ -103,7 +108,12 @@ fn columns(app: &AppState, came: &Came, record: Option<&MessageRecord>) -> Marku
                 @match &canonical { Some(canonical) => (pre(canonical)), None => p.soft { (unkept("The canonical XML")) } }
             }
         }
-        ul.chips { @for repair in came.repairs { li.chip { (repair.at.line) ":" (repair.at.column) " " (repair.kind.as_str()) } } }
+        ul.chips {
+            @for repair in came.repairs.iter().take(LISTED) {
+                li.chip { (repair.at.line) ":" (repair.at.column) " " (repair.kind.as_str()) }
+            }
+            @if came.repairs.len() > LISTED { li { "and " (came.repairs.len() - LISTED) " more" } }
+        }
     }
 }
 
@@ -131,10 +141,9 @@ fn read(app: &AppState, came: &Came) -> Option<(String, String)> {
 }
 
 /// Writes bytes with their repairs: each is marked where it was made, and named there.
-fn marked(came: &Came) -> Markup {
-    let text = came.text;
+fn marked(text: &str, repairs: &[Repair]) -> Markup {
     let (mut at, mut parts) = (0, Vec::new());
-    let mut repairs: Vec<_> = came.repairs.iter().collect();
+    let mut repairs: Vec<_> = repairs.iter().collect();
     repairs.sort_by_key(|repair| (repair.span.start, repair.span.end));
     for repair in repairs {
         let (start, end) = (repair.span.start.max(at), repair.span.end.max(at).min(text.len()));

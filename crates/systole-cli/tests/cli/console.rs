@@ -95,14 +95,16 @@ impl Court {
         (self.child, self.address, self.link) = Self::start(&self.folder);
     }
 
-    fn request(&self, method: &str, path: &str, head: &str, body: &str) -> Answer {
+    fn request(&self, method: &str, path: &str, head: &str, body: impl AsRef<[u8]>) -> Answer {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let (host, length) = (&self.address, body.len());
+        let (host, body) = (&self.address, body.as_ref());
+        let length = body.len();
         write!(
             stream,
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{head}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{head}Connection: close\r\nContent-Length: {length}\r\n\r\n"
         )
         .unwrap();
+        stream.write_all(body).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         let answer = String::from_utf8(answer).unwrap();
@@ -133,7 +135,7 @@ impl Court {
     }
 
     /// Sends a message as the client.
-    fn send(&self, token: &str, message: &str) {
+    fn send(&self, token: &str, message: impl AsRef<[u8]>) {
         let sent = self.request("POST", "/v1/messages", &format!("Authorization: Bearer {token}\r\n"), message);
         assert_eq!(sent.status, 202, "{}", sent.body);
     }
@@ -249,14 +251,14 @@ fn bytes_of_a_form_that_are_no_utf_8_are_refused_with_their_place() {
 fn a_message_that_was_repaired_shows_its_bytes_before_and_behind_the_repair() {
     let court = Court::opens("repaired");
     let cookie = court.get("", &court.link).cookie();
-    let message = |raw: &str, at: &str| {
+    let message = |raw: &[u8], at: &str| {
         court.send(&court.token("shop"), raw);
         let conversation =
             until("the conversation", || court.ids(&cookie, &format!("/?text={at}"), "href=\"/conversations/").pop());
         let messages = court.ids(&cookie, &format!("/conversations/{conversation}"), "href=\"/messages/");
         court.get(&cookie, &format!("/messages/{}", messages[0])).body
     };
-    let page = message("<say xmlns=urn:t>salt & pepper</say>", "salt");
+    let page = message(b"<say xmlns=urn:t>salt & pepper</say>", "salt");
     for part in [
         "As it came, 36 bytes",
         "<mark title=\"1:23 stray-ampersand\">&amp;<small>stray-ampersand</small></mark>",
@@ -268,13 +270,19 @@ fn a_message_that_was_repaired_shows_its_bytes_before_and_behind_the_repair() {
         assert!(page.contains(part), "no {part} in {page}");
     }
     // Bytes that the events don't have whole can't be repaired again.
-    let long = message(&format!("<say xmlns='urn:t'>oats & {}</say>", "x".repeat(5000)), "oats");
+    let long = message(format!("<say xmlns='urn:t'>oats & {}</say>", "x".repeat(5000)).as_bytes(), "oats");
     for part in
         ["As it came, 5032 bytes", "<small>stray-ampersand</small>", "the event has the first 4 KiB of 5032 bytes"]
     {
         assert!(long.contains(part), "no {part} in {long}");
     }
-    let whole = message("<say xmlns='urn:t'>wheat</say>", "wheat");
+    // The places of changes are those of bytes that a page can't show.
+    let foreign =
+        message(b"<?xml version='1.0' encoding='windows-1252'?><say xmlns='urn:t'>caf\xe9 & rye</say>", "rye");
+    assert!(foreign.contains("nothing is marked here") && !foreign.contains("<mark"), "{foreign}");
+    let many = message(format!("<say xmlns='urn:t'>{}emmer</say>", "& ".repeat(300)).as_bytes(), "emmer");
+    assert!(many.matches("<li class=\"chip\">").count() == 200 && many.contains("and 100 more"), "{many}");
+    let whole = message(b"<say xmlns='urn:t'>wheat</say>", "wheat");
     assert!(whole.contains("No repair of this message") && !whole.contains("<mark"), "{whole}");
 }
 
@@ -398,7 +406,7 @@ fn foreign_text_shows_as_text() {
         "a\u{200b}b\u{e0041}c",
     ];
     for text in hostile {
-        court.send(&shop, &format!("<say xmlns='urn:t'>{text}</say>"));
+        court.send(&shop, format!("<say xmlns='urn:t'>{text}</say>"));
     }
     let all = || court.ids(&cookie, "/?listener=parrot&state=ended", "href=\"/conversations/");
     let conversations = until("all conversations", || Some(all()).filter(|ids| ids.len() == hostile.len()));
