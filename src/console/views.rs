@@ -776,7 +776,8 @@ impl Look<'_> {
     }
 
     fn field(&self, name: &str, label: &str) -> Markup {
-        html! { label { (label) input name=(name) value=(self.value(name)) size="12"; } }
+        let hint = matches!(name, "listener" | "payload" | "fault").then_some("name or -name");
+        html! { label { (label) input name=(name) value=(self.value(name)) size="12" placeholder=[hint] title=[hint.map(|_| "-name leaves it out, -a -b both")]; } }
     }
 
     /// The forms that act on what is checked, and on all that the filter finds.

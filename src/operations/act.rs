@@ -98,7 +98,8 @@ pub enum Act {
     },
 }
 
-/// The dead letters of an act, of the pump and of mailboxes: those that match all conditions.
+/// The dead letters of an act, of the pump and of mailboxes: those that match all conditions. Of `listener`, `payload` and
+/// `fault` words behind a `-` are left out: `-a -b`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

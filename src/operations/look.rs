@@ -7,7 +7,7 @@ use std::sync::Arc;
 use systole_core::core::{DeadLetter, OpenConversation, OpenFilter, OpenThread, Party};
 use systole_core::inbox::Status;
 use systole_core::journal::{JournalError, Number};
-use systole_core::vocab::{FaultCode, MessageId, ThreadId, Time};
+use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 
 use super::act::Letters;
 use super::past::{mailbox_entry, task_record, text_of};
@@ -17,14 +17,17 @@ use super::record::{
 };
 use super::{Operations, Past};
 use crate::jobs::TaskBoard;
+use crate::journal::{Condition, ConversationFilter, LetterFilter, QueryError, TaskFilter, TaskPosition};
 #[cfg(feature = "gateway")]
 use crate::journal::KeptMailbox;
-use crate::journal::{ConversationFilter, LetterFilter, QueryError, TaskFilter, TaskPosition};
 
 /// Most entries of a page.
 const MOST: usize = 500;
 
 /// The records that are wanted.
+///
+/// `listener`, `payload` and `fault` are [conditions](Condition): one name that is wanted, and names behind a `-` that are left
+/// out, with spaces between them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wanted {
@@ -89,6 +92,11 @@ impl Wanted {
         text.map(|text| text.parse().map_err(|error| invalid(text, error))).transpose()
     }
 
+    /// The listeners of conversations, dead letters or questions.
+    pub(super) fn listener(&self) -> Result<Condition<Name>, LookError> {
+        Ok(Self::parsed("listener", self.listener.as_ref())?.unwrap_or_default())
+    }
+
     /// The conversations in the journal.
     pub(super) fn conversations(&self) -> Result<ConversationFilter, LookError> {
         Ok(ConversationFilter {
@@ -96,9 +104,9 @@ impl Wanted {
             since: Self::parsed("since", self.since.as_ref())?,
             until: Self::parsed("until", self.until.as_ref())?,
             open: self.open,
-            listener: Self::parsed("listener", self.listener.as_ref())?,
-            payload: Self::parsed("payload", self.payload.as_ref())?,
-            fault: self.fault.as_deref().map(code).transpose()?,
+            listener: self.listener()?,
+            payload: Self::parsed("payload", self.payload.as_ref())?.unwrap_or_default(),
+            fault: Self::parsed("fault", self.fault.as_ref())?.unwrap_or_default(),
             text: self.text.as_deref().map(Arc::from),
             limit: self.most(),
         })
@@ -110,9 +118,9 @@ impl Wanted {
             after: None,
             ids: None,
             from: Self::parsed("from", self.from.as_ref())?,
-            listener: Self::parsed("listener", self.listener.as_ref())?,
-            payload: Self::parsed("payload", self.payload.as_ref())?,
-            fault: self.fault.as_deref().map(code).transpose()?,
+            listener: self.listener()?,
+            payload: Self::parsed("payload", self.payload.as_ref())?.unwrap_or_default(),
+            fault: Self::parsed("fault", self.fault.as_ref())?.unwrap_or_default(),
             text: self.text.as_deref().map(Arc::from),
             since: Self::parsed("since", self.since.as_ref())?,
             until: Self::parsed("until", self.until.as_ref())?,
@@ -151,10 +159,6 @@ impl Wanted {
         let next = entries.next().is_some().then_some(last).flatten();
         Page { items, next }
     }
-}
-
-fn code(code: &str) -> Result<FaultCode, LookError> {
-    FaultCode::named(code).ok_or_else(|| LookError::Invalid(format!("'{code}' is no code of a fault")))
 }
 
 /// The page of dead letters that an act on them is about; their ids are none of its conditions.
@@ -331,18 +335,20 @@ impl Operations<'_> {
             return Err(LookError::Invalid(why.to_owned()));
         }
         let blueprint = self.organism.blueprint();
-        let listener = match &wanted.listener {
-            None => None,
-            Some(name) => match blueprint.party(name) {
-                Some(Party::Listener(id)) => Some(id),
-                _ => return Ok(Page { items: Vec::new(), next: None }),
-            },
+        let listeners = wanted.listener()?;
+        let id_of = |name: &Name| match blueprint.party(name.as_str()) {
+            Some(Party::Listener(id)) => Some(id),
+            _ => None,
         };
-        if wanted.open == Some(false) {
+        let (listener, without) =
+            (listeners.only.as_ref().map(id_of), listeners.without.iter().filter_map(id_of).collect());
+        if wanted.open == Some(false) || listener == Some(None) {
             return Ok(Page { items: Vec::new(), next: None });
         }
+        let listener = listener.flatten();
         let (before, limit) = (wanted.behind()?, wanted.most());
-        let mut found = self.open(OpenFilter { before, listener, limit: limit + 1, ..OpenFilter::default() }).await;
+        let mut found =
+            self.open(OpenFilter { before, listener, without, limit: limit + 1, ..OpenFilter::default() }).await;
         let has_more = found.len() > limit;
         found.truncate(limit);
         let next = found.last().filter(|_| has_more).map(|last| last.root.to_string());
@@ -446,9 +452,9 @@ pub(super) fn takes(filter: &LetterFilter, letter: &DeadLetter) -> bool {
         letter.reason.to_string().contains(&**text) || payload.is_some_and(|payload| payload.as_str().contains(&**text))
     };
     filter.from.as_ref().is_none_or(|from| *from == letter.from)
-        && filter.listener.as_ref().is_none_or(|to| letter.to.as_ref() == Some(to))
-        && filter.payload.as_ref().is_none_or(|name| payload.is_some_and(|payload| payload.root() == name))
-        && filter.fault.is_none_or(|code| letter.reason.code == code)
+        && filter.listener.takes(letter.to.as_slice())
+        && filter.payload.takes(payload.map(|payload| payload.root().clone()).as_slice())
+        && filter.fault.takes(&[letter.reason.code])
         && filter.text.as_ref().is_none_or(has)
         && filter.since.is_none_or(|since| letter.at >= since)
         && filter.until.is_none_or(|until| letter.at < until)

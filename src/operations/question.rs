@@ -180,11 +180,12 @@ impl Questions<'_> {
     /// Lists the open questions that the party may see, oldest first. Of [`Wanted`], `after`, `limit` and `listener` count.
     ///
     /// # Errors
-    /// [`QuestionError`] if the journal can't be read.
+    /// [`QuestionError`] if a condition can't be read, or the journal can't.
     pub async fn list(&self, wanted: &Wanted) -> Result<QuestionPage, QuestionError> {
         let after = wanted.after.as_deref().map(place).transpose()?;
         let limit = wanted.most();
-        let is_wanted = |asked: &Asked| wanted.listener.as_deref().is_none_or(|name| asked.listener.as_str() == name);
+        let listeners = wanted.listener()?;
+        let is_wanted = |asked: &Asked| listeners.takes(std::slice::from_ref(&asked.listener));
         let mut seen = self.people.list(&self.by, after, limit + 1, is_wanted);
         let waiting = self.people.waiting(&self.by);
         let next = if seen.len() > limit { seen.get(limit - 1).map(|seen| written(seen.asked.place())) } else { None };

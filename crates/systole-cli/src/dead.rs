@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::journal::{Editor, Store};
+use systole::journal::{Condition, Editor, Store};
 use systole::operations::{LetterRecord, Letters, Past, Wanted};
 use systole::runtime::block_on;
 use systole::runtime::clock::Clock;
@@ -15,7 +15,7 @@ use systole_core::vocab::{FaultCode, MessageId, Name, QName, Time};
 use super::columns::{self, moment};
 use super::failure::Failure;
 use super::journal_args;
-use super::look::{all, code};
+use super::look::all;
 #[cfg(feature = "gateway")]
 use super::operate;
 use super::print::{self, Page};
@@ -51,15 +51,15 @@ pub(super) struct Only {
     /// Only dead letters of this sender
     #[arg(long, value_name = "NAME")]
     from: Option<Name>,
-    /// Only dead letters for this listener
-    #[arg(long, value_name = "NAME")]
-    listener: Option<Name>,
-    /// Only dead letters with this payload, {namespace}local
-    #[arg(long, value_name = "PAYLOAD")]
-    payload: Option<QName>,
-    /// Only dead letters for the reason of this code, such as route; those of mailboxes have `failed`
-    #[arg(long, value_name = "CODE", value_parser = code)]
-    fault: Option<FaultCode>,
+    /// Only dead letters for this listener; behind a '-', for another one: '-a -b'
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    listener: Option<Condition<Name>>,
+    /// Only dead letters with this payload, {namespace}local; behind a '-', with another one
+    #[arg(long, value_name = "PAYLOAD", allow_hyphen_values = true)]
+    payload: Option<Condition<QName>>,
+    /// Only dead letters for the reason of this code, such as route; behind a '-', of another one. Those of mailboxes have `failed`
+    #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
+    fault: Option<Condition<FaultCode>>,
     /// Only dead letters with this text in their payload or their reason
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
@@ -106,7 +106,7 @@ impl Only {
         letters.from = self.from.as_ref().map(ToString::to_string);
         letters.listener = self.listener.as_ref().map(ToString::to_string);
         letters.payload = self.payload.as_ref().map(ToString::to_string);
-        letters.fault = self.fault.map(|code| code.to_string());
+        letters.fault = self.fault.as_ref().map(ToString::to_string);
         letters.text = self.text.clone();
         letters.since = self.since.map(|time| time.to_string());
         letters.until = self.until.map(|time| time.to_string());

@@ -8,7 +8,7 @@ use systole::journal::Store;
 use systole::operations::{ActRecord, LookError, MailboxRecord, Page, Past, TaskRecord, Wanted};
 use systole::runtime::block_on;
 use systole::runtime::clock::Clock;
-use systole_core::vocab::{FaultCode, Name};
+use systole_core::vocab::Name;
 
 use super::columns::{self, moment};
 use super::failure::Failure;
@@ -154,12 +154,4 @@ pub(super) fn all<T>(
             None => return Ok(found),
         }
     }
-}
-
-/// Parses the code of a fault.
-pub(super) fn code(text: &str) -> Result<FaultCode, String> {
-    FaultCode::named(text).ok_or_else(|| {
-        let all: Vec<_> = FaultCode::ALL.iter().map(|code| code.as_str()).collect();
-        format!("there is no such code: write one of {}", all.join(", "))
-    })
 }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::journal::{Reader, ThreadEntry};
+use systole::journal::{Condition, Reader, ThreadEntry};
 use systole::operations::{ConversationRecord, Past, Wanted};
 use systole::runtime::block_on;
 use systole_core::vocab::{FaultCode, Name, QName, ThreadId, Time};
@@ -18,7 +18,7 @@ use systole_core::vocab::{FaultCode, Name, QName, ThreadId, Time};
 use super::columns::{self, moment};
 use super::failure::Failure;
 use super::journal_args;
-use super::look::{all, code};
+use super::look::all;
 use super::print;
 use super::sought::Sought;
 
@@ -59,15 +59,15 @@ pub(super) struct Only {
     /// List only open conversations
     #[arg(long)]
     open: bool,
-    /// Only conversations with a thread of this listener
-    #[arg(long, value_name = "NAME")]
-    listener: Option<Name>,
-    /// Only conversations that began with this payload, {namespace}local
-    #[arg(long, value_name = "PAYLOAD")]
-    payload: Option<QName>,
-    /// Only conversations with a fault of this code among their answers, such as timeout
-    #[arg(long, value_name = "CODE", value_parser = code)]
-    fault: Option<FaultCode>,
+    /// Only conversations with a thread of this listener; behind a '-', without one: '-a -b'
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    listener: Option<Condition<Name>>,
+    /// Only conversations that began with this payload, {namespace}local; behind a '-', with another one
+    #[arg(long, value_name = "PAYLOAD", allow_hyphen_values = true)]
+    payload: Option<Condition<QName>>,
+    /// Only conversations with a fault of this code among their answers, such as timeout; behind a '-', without one
+    #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
+    fault: Option<Condition<FaultCode>>,
     /// Only conversations with this text in a message, an answer or a fault
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
@@ -115,7 +115,7 @@ impl Only {
         wanted.open = self.open.then_some(true);
         wanted.listener = self.listener.as_ref().map(ToString::to_string);
         wanted.payload = self.payload.as_ref().map(ToString::to_string);
-        wanted.fault = self.fault.map(|code| code.to_string());
+        wanted.fault = self.fault.as_ref().map(ToString::to_string);
         wanted.text.clone_from(&self.text);
         [wanted.since, wanted.until] = [self.since, self.until].map(|time| time.map(|time| time.to_string()));
         wanted

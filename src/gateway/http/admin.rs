@@ -62,10 +62,16 @@ pub(super) fn calls() -> [Call; 13] {
                 "admin",
                 "The conversations, newest first: those of the journal, open and ended; without one, open ones.",
             )
-            .query::<String>("listener", "Only those with a thread of that listener.")
+            .query::<String>("listener", "Only those with a thread of that listener; `-a -b` leaves out these two.")
             .query::<ConversationState>("state", "Only open ones, or only ended ones.")
-            .query::<String>("payload", "Only those that began with that payload: {namespace}local.")
-            .query::<String>("fault", "Only those with a fault of that code among their answers.")
+            .query::<String>(
+                "payload",
+                "Only those that began with that payload, {namespace}local; `-a -b` leaves out these two.",
+            )
+            .query::<String>(
+                "fault",
+                "Only those with a fault of that code among their answers; `-a -b` leaves out these two.",
+            )
             .query::<String>("text", "Only those with that text in a message, an answer or a fault.")
             .query::<view::DateTime>("since", "Only those that opened then or later.")
             .query::<view::DateTime>("until", "Only those that opened before.")
@@ -100,9 +106,12 @@ pub(super) fn calls() -> [Call; 13] {
             })
             .about("admin", "The dead letters: those of the pump, oldest first, then those of mailboxes.")
             .query::<String>("from", "Only those of that sender.")
-            .query::<String>("listener", "Only those for that listener.")
-            .query::<String>("payload", "Only those with that payload: {namespace}local.")
-            .query::<String>("fault", "Only those for the reason of that code; `failed` in a mailbox.")
+            .query::<String>("listener", "Only those for that listener; `-a -b` leaves out these two.")
+            .query::<String>("payload", "Only those with that payload, {namespace}local; `-a -b` leaves out these two.")
+            .query::<String>(
+                "fault",
+                "Only those for the reason of that code; `failed` in a mailbox; `-a -b` leaves out these two.",
+            )
             .query::<String>("text", "Only those with that text in their payload or their reason.")
             .query::<view::DateTime>("since", "Only those that died then or later; in a mailbox: that came then.")
             .query::<view::DateTime>("until", "Only those that died before.")
@@ -357,7 +366,7 @@ impl Look {
         let wanted = Wanted {
             after: query.text("after").map(str::to_owned),
             limit: Some(most),
-            listener: query.filter::<Name>("listener", "the name of a listener")?,
+            listener: text("listener"),
             open: match (&self, query.text("state")) {
                 (Self::Conversations, Some("open")) => Some(true),
                 (Self::Conversations, Some("ended")) => Some(false),

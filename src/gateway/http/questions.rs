@@ -32,7 +32,7 @@ pub(super) fn calls() -> [Call; 7] {
             .about("questions", "The open questions that the caller may answer, oldest first; for an admin all.")
             .query::<String>("after", "The `next` of the page before.")
             .limit("Entries of a page.")
-            .query::<String>("listener", "Only those to that listener.")
+            .query::<String>("listener", "Only those to that listener; `-a -b` leaves out these two.")
             .answers::<QuestionPage>(StatusCode::OK, "A page.")
             .refuses(&[403]),
         Call::get("/v1/questions/{id}", look)

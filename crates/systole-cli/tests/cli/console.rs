@@ -31,7 +31,7 @@ listeners:
 "#;
 
 /// A model that stays with its first word, which is no text for a page.
-const SCRIPT: &str = "- { pace: 10h, answer: \"<script>alert(1)</script>\\u202e and more\" }\n";
+const SCRIPT: &str = "- { when: [short], answer: \"<say xmlns='urn:t'>once</say>\" }\n- { pace: 10h, answer: \"<script>alert(1)</script>\\u202e and more\" }\n";
 
 const VERDICT: &str = "<verdict xmlns=\"urn:t\"><ok>true</ok><note>x</note></verdict>";
 
@@ -446,6 +446,44 @@ fn a_conversation_and_its_thread_show_what_a_model_writes_as_text() {
     let threads = court.ids(&cookie, &format!("/conversations/{id}"), "/threads/");
     let shows = |thread: &String| court.get(&cookie, &format!("/threads/{thread}")).body.contains(shown);
     assert_eq!(threads.iter().filter(|thread| shows(thread)).count(), 1, "the thread that writes it");
+}
+
+#[test]
+fn a_filter_of_conversations_and_dead_letters_leaves_out_what_has_a_hyphen() {
+    let court = Court::opens("without");
+    let (shop, cookie) = (court.token("shop"), court.get("", &court.link).cookie());
+    for message in
+        ["<ask xmlns='urn:t'>guilty?</ask>", "<say xmlns='urn:t'>hello</say>", "<hang xmlns='urn:t'>short</hang>"]
+    {
+        court.send(&shop, message);
+    }
+    let of = |filter: &str| court.ids(&cookie, &format!("/?{filter}"), "href=\"/conversations/");
+    let [judge, parrot, teller] = ["judge", "parrot", "teller"]
+        .map(|name| until(name, || Some(of(&format!("listener={name}"))).filter(|ids| ids.len() == 1)).remove(0));
+    let newest_first = |ids: &[&String]| {
+        let all = of("");
+        let wanted = all.into_iter().filter(|id| ids.contains(&id));
+        wanted.collect::<Vec<_>>()
+    };
+    for (filter, expected) in [
+        ("listener=-parrot", &[&judge, &teller][..]),
+        ("listener=-parrot+-judge", &[&teller]),
+        ("payload=-{urn:t}say&listener=-teller", &[&judge]),
+        ("listener=parrot+-judge&fault=-failed", &[&parrot]),
+    ] {
+        assert_eq!(of(filter), newest_first(expected), "{filter}");
+    }
+    let page = court.get(&cookie, "/?listener=-parrot").body;
+    assert!(page.contains("name=\"listener\" value=\"-parrot\""), "the form keeps it: {page}");
+    assert!(page.contains("name=\"filter\" value=\"listener=-parrot&amp;\""), "and so do the acts: {page}");
+    assert_eq!(court.get(&cookie, "/?fault=-because").status, 422);
+    assert_eq!(court.get(&cookie, "/dead-letters?fault=-failed&listener=-judge").status, 200);
+    // An act on all that match is about the open ones that are not left out.
+    until("the model's end", || (of("state=ended&listener=teller").len() == 1).then_some(()));
+    court.send(&shop, "<ask xmlns='urn:t'>again?</ask>");
+    until("the second question", || (of("listener=judge").len() == 2).then_some(()));
+    let cancelled = court.post(&cookie, "/act", "act=cancel&filter=listener=-parrot%26").body;
+    assert!(cancelled.contains("2 done, 0 without an effect") && cancelled.contains(&judge), "{cancelled}");
 }
 
 #[test]

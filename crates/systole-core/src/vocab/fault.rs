@@ -1,6 +1,7 @@
 //! Faults: the kind of a failure, a sentence, and the broken rule.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -37,6 +38,21 @@ pub enum FaultCode {
     Silent,
     /// The listener reported a failure.
     Failed,
+}
+
+/// A text that is no code of a fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is no code of a fault: write one of {}", FaultCode::ALL.map(FaultCode::as_str).join(", "))]
+pub struct UnknownCode {
+    text: String,
+}
+
+impl FromStr for FaultCode {
+    type Err = UnknownCode;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCode> {
+        Self::named(text).ok_or_else(|| UnknownCode { text: text.to_owned() })
+    }
 }
 
 impl FaultCode {

@@ -8,7 +8,7 @@ mod path;
 mod trace;
 
 pub use amounts::Amounts;
-pub use fault::{BrokenRule, Fault, FaultCode};
+pub use fault::{BrokenRule, Fault, FaultCode, UnknownCode};
 pub use limits::Limits;
 pub use partition::{Partition, Partitions};
 pub use path::ThreadPath;

@@ -10,7 +10,7 @@ use rusqlite::{Params, named_params};
 use systole_core::journal::{ActRecord, LetterRecord, Number, TaskRecord};
 use systole_core::vocab::{FaultCode, MessageId, Name, QName, Time};
 
-use super::look::{PageRoom, position};
+use super::look::{Condition, PageRoom, position};
 use super::mail::Gone;
 use super::query::{DEAD, StoredMail, stored};
 use super::reader::{JournalReader, time};
@@ -27,12 +27,12 @@ pub struct LetterFilter {
     pub ids: Option<(Vec<Number>, Vec<MessageId>)>,
     /// Only those of this sender.
     pub from: Option<Name>,
-    /// Only those for this listener.
-    pub listener: Option<Name>,
-    /// Only those with this payload.
-    pub payload: Option<QName>,
-    /// Only those whose reason has this code; that of a mailbox is `failed`.
-    pub fault: Option<FaultCode>,
+    /// Only those for these listeners.
+    pub listener: Condition<Name>,
+    /// Only those with these payloads.
+    pub payload: Condition<QName>,
+    /// Only those whose reason has these codes; that of a mailbox is `failed`.
+    pub fault: Condition<FaultCode>,
     /// Only those with this text in their payload or their reason.
     pub text: Option<Arc<str>>,
     /// Only those that died at this time or later; those of a mailbox came there then.
@@ -188,7 +188,7 @@ pub(super) fn letters(
     if let Some(after) = of_pump {
         pump_letters(reader, wanted, after, &mut page)?;
     }
-    if !page.room.is_cut && wanted.fault.is_none_or(|code| code == KeptLetter::MAILBOX) {
+    if !page.room.is_cut && wanted.fault.takes(&[KeptLetter::MAILBOX]) {
         let after = if let Some(LetterPosition::Mailbox(seq)) = wanted.after { seq } else { 0 };
         mailbox_letters(reader, wanted, after, &mut page)?;
     }
@@ -221,18 +221,26 @@ fn pump_letters(
 ) -> Result<(), FileProblem> {
     let condition = "WHERE number > :after AND (:numbers IS NULL OR number IN (SELECT value FROM json_each(:numbers))) \
          AND (:from IS NULL OR sender = :from) AND (:listener IS NULL OR target = :listener) \
+         AND (target IS NULL OR target NOT IN (SELECT value FROM json_each(:listeners))) \
          AND (:payload IS NULL OR qname = :payload) \
+         AND (qname IS NULL OR qname NOT IN (SELECT value FROM json_each(:payloads))) \
          AND (:fault IS NULL OR json_extract(reason, '$.code') = :fault) \
+         AND json_extract(reason, '$.code') NOT IN (SELECT value FROM json_each(:faults)) \
          AND (:text IS NULL OR instr(payload, :text) > 0 OR instr(reason, :text) > 0) \
          AND (:since IS NULL OR buried >= :since) AND (:until IS NULL OR buried < :until) ORDER BY number";
+    let [(listener, listeners), (payload, payloads), (fault, faults)] =
+        [wanted.listener.params(), wanted.payload.params(), wanted.fault.params()];
     let numbers = wanted.ids.as_ref().map(|(numbers, _)| serde_json::json!(numbers).to_string());
     let params = named_params! {
         ":after": after.cast_signed(),
         ":numbers": numbers,
         ":from": wanted.from.as_ref().map(Name::as_str),
-        ":listener": wanted.listener.as_ref().map(Name::as_str),
-        ":payload": wanted.payload.as_ref().map(ToString::to_string),
-        ":fault": wanted.fault.map(FaultCode::as_str),
+        ":listener": listener,
+        ":listeners": listeners,
+        ":payload": payload,
+        ":payloads": payloads,
+        ":fault": fault,
+        ":faults": faults,
         ":text": wanted.text.as_deref(),
         ":since": nanos(wanted.since),
         ":until": nanos(wanted.until),
@@ -255,11 +263,14 @@ fn mailbox_letters(
         "WHERE seq IN ({DEAD}) AND seq > :after \
          AND (:ids IS NULL OR hex(id) IN (SELECT value FROM json_each(:ids))) \
          AND (:from IS NULL OR sender = :from) AND (:listener IS NULL OR +mailbox = :listener) \
+         AND mailbox NOT IN (SELECT value FROM json_each(:listeners)) \
          AND (:payload IS NULL OR payload = :payload) \
+         AND payload NOT IN (SELECT value FROM json_each(:payloads)) \
          AND (:text IS NULL OR instr(envelope, :text) > 0 \
              OR (SELECT instr(error, :text) > 0 FROM mail_status WHERE mail_status.seq = mail.seq)) \
          AND (:since IS NULL OR came >= :since) AND (:until IS NULL OR came < :until) ORDER BY seq"
     );
+    let [(listener, listeners), (payload, payloads)] = [wanted.listener.params(), wanted.payload.params()];
     let hex = |id: &MessageId| id.as_uuid().simple().to_string().to_ascii_uppercase();
     let ids =
         wanted.ids.as_ref().map(|(_, ids)| serde_json::json!(ids.iter().map(hex).collect::<Vec<_>>()).to_string());
@@ -267,8 +278,10 @@ fn mailbox_letters(
         ":after": after.cast_signed(),
         ":ids": ids,
         ":from": wanted.from.as_ref().map(Name::as_str),
-        ":listener": wanted.listener.as_ref().map(Name::as_str),
-        ":payload": wanted.payload.as_ref().map(ToString::to_string),
+        ":listener": listener,
+        ":listeners": listeners,
+        ":payload": payload,
+        ":payloads": payloads,
         ":text": wanted.text.as_deref(),
         ":since": nanos(wanted.since),
         ":until": nanos(wanted.until),

@@ -1,7 +1,7 @@
 //! Looks of operators into the past: conversations, their threads and messages, in pages of bounded work.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -23,6 +23,78 @@ const SEARCHED: u64 = 64 << 20;
 /// Most bytes of the entries of a page; a first entry that is longer is read alone.
 const BYTES: usize = 16 << 20;
 
+/// Condition on names: the one that is wanted, and those that are left out.
+///
+/// As text, words with spaces between them: at most one alone, and at most 32 behind a `-`, which are left out, as in
+/// `-parrot -judge`. A name that begins with a `-` itself can be left out only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition<T> {
+    /// Only what has this name.
+    pub only: Option<T>,
+    /// Nothing that has one of these names.
+    pub without: Vec<T>,
+}
+
+/// Most names that a condition leaves out.
+const LEFT_OUT: usize = 32;
+
+impl<T> Default for Condition<T> {
+    fn default() -> Self {
+        Self { only: None, without: Vec::new() }
+    }
+}
+
+impl<T: PartialEq> Condition<T> {
+    /// Returns whether something with these names meets the condition.
+    pub fn takes(&self, names: &[T]) -> bool {
+        self.only.as_ref().is_none_or(|only| names.contains(only))
+            && !self.without.iter().any(|without| names.contains(without))
+    }
+}
+
+impl<T: fmt::Display> Condition<T> {
+    /// The name that is wanted, and those that are left out, as a list in JSON, as parameters of a statement.
+    pub(super) fn params(&self) -> (Option<String>, String) {
+        let without: Vec<_> = self.without.iter().map(ToString::to_string).collect();
+        (self.only.as_ref().map(ToString::to_string), serde_json::json!(without).to_string())
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Condition<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let only = self.only.iter().map(ToString::to_string);
+        let words: Vec<_> = only.chain(self.without.iter().map(|without| format!("-{without}"))).collect();
+        f.write_str(&words.join(" "))
+    }
+}
+
+impl<T: FromStr<Err: fmt::Display>> FromStr for Condition<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut condition = Self::default();
+        // A space in {namespace} belongs to it.
+        let mut is_in_braces = false;
+        let ends = |c: char| {
+            is_in_braces = c == '{' || is_in_braces && c != '}';
+            c.is_whitespace() && !is_in_braces
+        };
+        for word in text.split(ends).filter(|word| !word.is_empty()) {
+            let parse = |name: &str| name.parse::<T>().map_err(|error| error.to_string());
+            match word.strip_prefix('-') {
+                Some(name) => condition.without.push(parse(name)?),
+                None if condition.only.is_none() => condition.only = Some(parse(word)?),
+                None => return Err(format!("'{word}' is a second one that is wanted: write -{word} to leave it out")),
+            }
+        }
+        match condition.without.len() {
+            0 if condition.only.is_none() => Err("write a name, or -NAME to leave it out".to_owned()),
+            0..=LEFT_OUT => Ok(condition),
+            many => Err(format!("{many} are left out, and {LEFT_OUT} can be")),
+        }
+    }
+}
+
 /// The conversations that are wanted: those that meet all conditions.
 #[derive(Debug, Clone, Default)]
 pub struct ConversationFilter {
@@ -34,12 +106,12 @@ pub struct ConversationFilter {
     pub until: Option<Time>,
     /// Only open ones, or only ended ones.
     pub open: Option<bool>,
-    /// Only those in which this listener has a thread.
-    pub listener: Option<Name>,
-    /// Only those that began with this payload.
-    pub payload: Option<QName>,
-    /// Only those with a fault of this code among their answers.
-    pub fault: Option<FaultCode>,
+    /// Only those in which these listeners have a thread.
+    pub listener: Condition<Name>,
+    /// Only those that began with these payloads.
+    pub payload: Condition<QName>,
+    /// Only those with faults of these codes among their answers.
+    pub fault: Condition<FaultCode>,
     /// Only those with this text in a message, an answer or a fault.
     pub text: Option<Arc<str>>,
     /// The most.
@@ -308,8 +380,9 @@ fn conversation(
     wanted: &ConversationFilter,
 ) -> Result<Option<KeptConversation>, FileProblem> {
     let number = root.record.number.cast_signed();
-    let fault = first_fault(reader, &root.record, wanted.fault)?;
-    if wanted.fault.is_some() && fault.is_none() {
+    let (code, without) = wanted.fault.params();
+    let fault = first_fault(reader, &root.record, code.as_deref())?;
+    if code.is_some() && fault.is_none() || fault.is_some() && has_fault_of(reader, &root.record, &without)? {
         return Ok(None);
     }
     let mut statement = reader.db.prepare_cached(
@@ -323,14 +396,14 @@ fn conversation(
         open_threads += row.get::<_, i64>(2)?.cast_unsigned();
         listeners.extend(listener.and_then(|name| name.parse::<Name>().ok()));
     }
-    if wanted.listener.as_ref().is_some_and(|listener| !listeners.contains(listener)) {
+    if !wanted.listener.takes(&listeners) {
         return Ok(None);
     }
     let first = "SELECT CAST(substr(body, 1, 4096) AS BLOB) FROM message WHERE kind = 'payload' AND thread IN \
                  (SELECT number FROM thread WHERE root = ?1 AND parent = ?1 ORDER BY number LIMIT 1) ORDER BY number LIMIT 1";
     let first: Option<Vec<u8>> = reader.db.prepare_cached(first)?.query_row([number], |row| row.get(0)).optional()?;
     let payload = first.and_then(|start| root_of(&start));
-    if wanted.payload.is_some() && wanted.payload != payload {
+    if !wanted.payload.takes(payload.as_slice()) {
         return Ok(None);
     }
     let waiting =
@@ -354,13 +427,20 @@ fn conversation(
 fn first_fault(
     reader: &JournalReader,
     root: &ThreadRecord,
-    code: Option<FaultCode>,
+    code: Option<&str>,
 ) -> Result<Option<FaultCode>, FileProblem> {
     let first = "SELECT json_extract(fault, '$.code') FROM egress WHERE root = ?1 AND fault IS NOT NULL \
                  AND (?2 IS NULL OR json_extract(fault, '$.code') = ?2) ORDER BY number LIMIT 1";
-    let params = (root.id.as_uuid().as_bytes(), code.map(|code| code.as_str()));
+    let params = (root.id.as_uuid().as_bytes(), code);
     let found: Option<String> = reader.db.prepare_cached(first)?.query_row(params, |row| row.get(0)).optional()?;
     Ok(found.and_then(|code| FaultCode::named(&code)))
+}
+
+/// Returns whether a fault among the answers of a conversation has one of the codes, a list in JSON.
+fn has_fault_of(reader: &JournalReader, root: &ThreadRecord, codes: &str) -> Result<bool, FileProblem> {
+    let any = "SELECT 1 FROM egress WHERE root = ?1 AND fault IS NOT NULL \
+               AND json_extract(fault, '$.code') IN (SELECT value FROM json_each(?2))";
+    Ok(reader.db.prepare_cached(any)?.exists((root.id.as_uuid().as_bytes(), codes))?)
 }
 
 /// Searches the messages, answers and faults of a conversation for a text; returns the bytes that were read, too.
@@ -468,4 +548,26 @@ pub(super) fn threads(
     }
     let next = found.last().map(|kept| kept.entry.record.number).filter(|_| has_more);
     Ok((found, next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_is_read_and_written_word_by_word() {
+        let read = |text: &str| text.parse::<Condition<QName>>();
+        let condition = read(" -{urn:a b}x  {urn:t}say -y ").unwrap();
+        assert_eq!(condition.to_string(), "{urn:t}say -{urn:a b}x -y");
+        assert_eq!(read(&condition.to_string()), Ok(condition.clone()));
+        let names = ["{urn:t}say", "{urn:a b}x", "y", "z"].map(|name| name.parse::<QName>().unwrap());
+        assert!(condition.takes(&names[..1]) && condition.takes(&[names[0].clone(), names[3].clone()]));
+        assert!(!condition.takes(&names[..2]) && !condition.takes(&names[3..]) && !condition.takes(&[]));
+        assert!(Condition::default().takes(&names));
+        let many = |count: usize| read(&"-a ".repeat(count));
+        assert_eq!(many(LEFT_OUT).unwrap().without.len(), LEFT_OUT);
+        assert_eq!(many(LEFT_OUT + 1), Err("33 are left out, and 32 can be".to_owned()));
+        assert_eq!(read(" "), Err("write a name, or -NAME to leave it out".to_owned()));
+        assert!(read("a b").unwrap_err().contains("write -b to leave it out"));
+    }
 }

@@ -54,7 +54,7 @@ pub use beside::{KeptAct, KeptLetter, KeptMailbox, LetterFilter, LetterPosition,
 pub use edit::Compacted;
 pub use error::StoreError;
 pub use logs::Logs;
-pub use look::{ConversationFilter, HistoryPosition, KeptConversation, KeptMessage, KeptThread};
+pub use look::{Condition, ConversationFilter, HistoryPosition, KeptConversation, KeptMessage, KeptThread};
 pub use named::{NamedJournal, is_url};
 pub use owner::JournalOwner;
 #[cfg(feature = "postgres")]

@@ -311,7 +311,8 @@ impl Core {
                     open.listeners.push(listener);
                 }
             }
-            if wanted.listener.is_none_or(|listener| open.listeners.contains(&listener)) {
+            let has = |listener: &ListenerId| open.listeners.contains(listener);
+            if wanted.listener.as_ref().is_none_or(has) && !wanted.without.iter().any(has) {
                 found.push(open);
             }
         }

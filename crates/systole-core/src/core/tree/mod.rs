@@ -278,6 +278,8 @@ pub struct OpenFilter {
     pub among: Option<Arc<HashSet<ThreadId>>>,
     /// Only those with an open thread of that listener.
     pub listener: Option<ListenerId>,
+    /// None with an open thread of one of these listeners.
+    pub without: Vec<ListenerId>,
     /// The most.
     pub limit: usize,
 }
