@@ -1,11 +1,12 @@
 //! The contents of each page.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use axum::http::Uri;
 use maud::{Markup, html};
 use systole_core::core::{Event, EventKind};
-use systole_core::vocab::{MessageId, Name, QName, ThreadId};
+use systole_core::vocab::{MessageId, Name, QName, ThreadId, Time};
 use systole_xml::schema::{FieldKind, FormField};
 
 use super::Visitor;
@@ -15,6 +16,7 @@ use super::repaired;
 use crate::drafts::DraftNews;
 use crate::gateway::pages::AppState;
 use crate::gateway::pages::Problem;
+use crate::journal::UsedDays;
 use crate::operations::{
     ConversationRecord, LetterRecord, MessageKind, MessageRecord, Operations, Outcome, QuestionRecord, ThreadRecord,
     Wanted,
@@ -155,7 +157,7 @@ impl Place {
             View::Tasks => look.tasks().await,
             View::Listeners => look.listeners().await,
             View::Listener(name) => look.listener(name).await,
-            View::Models => Ok(look.models()),
+            View::Models => look.models().await,
             View::Acts => look.acts().await,
         }
     }
@@ -266,7 +268,8 @@ impl Look<'_> {
             return Err(Problem::not_found("there is no such conversation, or it was forgotten"));
         };
         let is_open = threads.items.iter().any(|thread| thread.closed.is_none());
-        let rows = threads.items.iter().map(|thread| self.branch(thread)).collect();
+        let now = self.operations.now();
+        let rows = threads.items.iter().map(|thread| branch(thread, now)).collect();
         let mut said = Vec::new();
         for thread in threads.items.iter().take(TOLD.0) {
             let Ok(id) = thread.thread.parse() else { continue };
@@ -306,7 +309,16 @@ impl Look<'_> {
                 Section { id: "about", shape: Shape::Block, rows: vec![Row::new("state", state)], empty: "" },
                 Section {
                     id: "threads",
-                    shape: Shape::Table(&["Thread", "State", "Queued", "Opened", "Closed", "Models used", "Budget"]),
+                    shape: Shape::Table(&[
+                        "Thread",
+                        "State",
+                        "Queued",
+                        "Opened",
+                        "Closed",
+                        "Took",
+                        "Models used",
+                        "Budget",
+                    ]),
                     rows,
                     empty: "",
                 },
@@ -318,26 +330,6 @@ impl Look<'_> {
                 @if threads.items.len() > TOLD.0 { p.soft { "The first messages of the first " (TOLD.0) " threads: a thread's page has all of its." } }
             },
         })
-    }
-
-    fn branch(&self, thread: &ThreadRecord) -> Row {
-        let depth = thread.path.matches('/').count().min(12);
-        let name = thread.path.rsplit('/').next().unwrap_or(&thread.path);
-        let state = thread.state.and_then(|state| serde_json::to_value(state).ok());
-        let state = state.as_ref().and_then(|state| state.as_str()).unwrap_or("closed");
-        let id = &thread.thread;
-        let markup = html! {
-            tr id={ "t-" (id) } {
-                td { div class={ "d" (depth) } { a href={ "/threads/" (id) } title=(thread.path) { (name) } } }
-                td { span class=(if state == "closed" { "soft" } else { "busy" }) { (state) } }
-                td.n { @if thread.queued > 0 { (thread.queued) } }
-                td { (time(thread.opened.as_deref())) }
-                td { (time(thread.closed.as_deref())) }
-                td.n { @if let Some(used) = thread.used { (used) } }
-                td.n { @if let Some(budget) = thread.budget { (budget) } }
-            }
-        };
-        Row::new(format!("t-{id}"), markup)
     }
 
     /// Drafts of a conversation, of one thread or of all.
@@ -699,7 +691,7 @@ impl Look<'_> {
         })
     }
 
-    fn models(&self) -> Page {
+    async fn models(&self) -> Result<Page, Problem> {
         let rows = self.app.figures().models().into_iter().map(|model| {
             let key = format!("m-{}-{}", model.listener, model.backend);
             let markup = html! {
@@ -713,7 +705,13 @@ impl Look<'_> {
             };
             Row::new(key, markup)
         });
-        Page {
+        // It reads the journal, so it stays as the page was opened.
+        let by_day = if self.is_open {
+            html! {}
+        } else {
+            by_day(self.operations.used_by_day().await?.as_ref())
+        };
+        Ok(Page {
             title: "Models".into(),
             entry: "/models",
             head: html! { p.soft { "Since the start of the organism. Refusals and repairs are those of all that the listener wrote." } },
@@ -734,8 +732,8 @@ impl Look<'_> {
                 rows: rows.collect(),
                 empty: "No model was asked since the start.",
             }],
-            foot: html! {},
-        }
+            foot: by_day,
+        })
     }
 
     async fn acts(&self) -> Result<Page, Problem> {
@@ -807,6 +805,82 @@ impl Look<'_> {
         let pairs = url::form_urlencoded::parse(self.query.as_bytes()).filter(|(key, _)| key != "after");
         query.extend_pairs(pairs).append_pair("after", next);
         html! { p { a href={ (path) "?" (query.finish()) } rel="next" { "More" } } }
+    }
+}
+
+/// A thread in the tree of its conversation. One that is open took the time until now so far, in whole seconds, so that its row
+/// changes once a second at most.
+fn branch(thread: &ThreadRecord, now: Time) -> Row {
+    let depth = thread.path.matches('/').count().min(12);
+    let name = thread.path.rsplit('/').next().unwrap_or(&thread.path);
+    let state = thread.state.and_then(|state| serde_json::to_value(state).ok());
+    let state = state.as_ref().and_then(|state| state.as_str()).unwrap_or("closed");
+    let at = |at: &Option<String>| at.as_deref().and_then(|at| at.parse::<Time>().ok());
+    let until = at(&thread.closed).or_else(|| thread.closed.is_none().then_some(now));
+    let took = at(&thread.opened).zip(until).map(|(opened, until)| until.since(opened));
+    let took = if thread.closed.is_none() { took.map(|took| Duration::from_secs(took.as_secs())) } else { took };
+    let id = &thread.thread;
+    let markup = html! {
+        tr id={ "t-" (id) } {
+            td { div class={ "d" (depth) } { a href={ "/threads/" (id) } title=(thread.path) { (name) } } }
+            td { span class=(if state == "closed" { "soft" } else { "busy" }) { (state) } }
+            td.n { @if thread.queued > 0 { (thread.queued) } }
+            td { (time(thread.opened.as_deref())) }
+            td { (time(thread.closed.as_deref())) }
+            td.n { @if let Some(took) = took { (length(took)) @if thread.closed.is_none() { " so far" } } }
+            td.n { @if let Some(used) = thread.used { (used) } }
+            td.n { @if let Some(budget) = thread.budget { (budget) } }
+        }
+    };
+    Row::new(format!("t-{id}"), markup)
+}
+
+/// A length of time, by its two greatest units; below a minute by seconds with three decimals.
+fn length(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{} s", (time.as_secs_f64() * 1e3).round() / 1e3),
+        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
+        (0, ..) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+/// The use of models by day, as far as the journal has it.
+fn by_day(used: Option<&UsedDays>) -> Markup {
+    let Some(used) = used else {
+        return html! { h2 { "By day" } p.soft { "The organism has no journal, which would have the use by day." } };
+    };
+    html! {
+        h2 { "By day" }
+        p.soft {
+            "The last 31 days in UTC, as the journal had them when this page was opened. A request whose answer was refused is followed by another one for the same message. "
+            "The journal has no count of refusals and repairs: those are above, since the start."
+        }
+        @match used.since {
+            Time::MAX => p.bad { "Not all is counted: too many requests are those of messages that are not done." },
+            since if since > UsedDays::day_of(since) => p.bad { "Requests of messages that ended before " (time(Some(&since.to_string()))) " are not all counted: there are too many." },
+            _ => {},
+        }
+        @if let Some(deleted) = used.deleted {
+            p.soft { "Retention has deleted from the journal what ended by " (time(Some(&deleted.to_string()))) ": requests of until then may be missing." }
+        }
+        div.table tabindex="0" role="region" aria-label="by day" {
+            table {
+                thead { tr { @for heading in ["Day", "Listener", "Messages", "Requests", "Tokens in", "Tokens out", "Cost"] { th scope="col" { (heading) } } } }
+                tbody #days {
+                    @for day in &used.days {
+                        tr {
+                            td { (day.day.to_string().split('T').next().unwrap_or_default()) } td { (day.listener) }
+                            td.n { (day.messages) } td.n { (day.requests) }
+                            td.n { (day.usage.input) } td.n { (day.usage.output) } td.n { (day.usage.cost.as_f64()) }
+                        }
+                    }
+                }
+            }
+        }
+        p.empty hidden[!used.days.is_empty()] { "The journal has no request to a model of these days." }
     }
 }
 
@@ -1106,4 +1180,16 @@ fn local(payload: &str) -> &str {
 /// The end of an id, by which its elements are told apart.
 fn short(id: &str) -> &str {
     id.get(id.len().saturating_sub(12)..).unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_of_time_has_its_two_greatest_units() {
+        let lengths =
+            [4, 1_234, 59_999, 60_000, 3_599_999, 3_600_000, 90_061_000].map(Duration::from_millis).map(length);
+        assert_eq!(lengths, ["0.004 s", "1.234 s", "59.999 s", "1 min 0 s", "59 min 59 s", "1 h 0 min", "1 d 1 h"]);
+    }
 }

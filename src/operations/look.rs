@@ -19,7 +19,7 @@ use super::{Operations, Past};
 use crate::jobs::TaskBoard;
 use crate::journal::{Condition, ConversationFilter, LetterFilter, QueryError, TaskFilter, TaskPosition};
 #[cfg(feature = "gateway")]
-use crate::journal::KeptMailbox;
+use crate::journal::{KeptMailbox, UsedDays};
 
 /// Most entries of a page.
 const MOST: usize = 500;
@@ -372,6 +372,24 @@ impl Operations<'_> {
             }
         };
         Ok(Page { items: found.into_iter().map(record).collect(), next })
+    }
+
+    /// The time of the organism.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn now(&self) -> Time {
+        self.organism.shared.clock.now()
+    }
+
+    /// Sums the use of models by day and listener, newest first: that of today and of the 30 days before, in UTC. Nothing
+    /// without a journal.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn used_by_day(&self) -> Result<Option<UsedDays>, LookError> {
+        /// Days that are shown.
+        const DAYS: u64 = 31;
+        let Some(past) = self.past()? else { return Ok(None) };
+        let today = UsedDays::day_of(self.now());
+        let since = today.as_nanos().saturating_sub((DAYS - 1) * UsedDays::DAY.as_nanos() as u64);
+        Ok(Some(past.query().used_by_day(Time::from_nanos(since)).await?))
     }
 
     /// Lists the listeners, in order of name.

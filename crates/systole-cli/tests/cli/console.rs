@@ -442,6 +442,7 @@ fn a_conversation_and_its_thread_show_what_a_model_writes_as_text() {
     });
     let shown = "&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}";
     assert!(page.contains("teller</strong> <span class=\"soft\">writes</span>") && page.contains(shown), "{page}");
+    assert!(page.contains(" s so far</td>"), "each branch shows its time: {page}");
     assert!(!page.contains("<script>"), "{page}");
     let threads = court.ids(&cookie, &format!("/conversations/{id}"), "/threads/");
     let shows = |thread: &String| court.get(&cookie, &format!("/threads/{thread}")).body.contains(shown);
@@ -484,6 +485,41 @@ fn a_filter_of_conversations_and_dead_letters_leaves_out_what_has_a_hyphen() {
     until("the second question", || (of("listener=judge").len() == 2).then_some(()));
     let cancelled = court.post(&cookie, "/act", "act=cancel&filter=listener=-parrot%26").body;
     assert!(cancelled.contains("2 done, 0 without an effect") && cancelled.contains(&judge), "{cancelled}");
+}
+
+#[test]
+fn an_ended_conversation_shows_the_time_of_each_branch_and_the_use_of_its_model_by_day() {
+    let court = Court::opens("days");
+    let (shop, cookie) = (court.token("shop"), court.get("", &court.link).cookie());
+    let models = court.get(&cookie, "/models").body;
+    assert!(models.contains("The journal has no request to a model of these days."), "{models}");
+    for _ in 0..2 {
+        court.send(&shop, "<hang xmlns='urn:t'>short</hang>");
+    }
+    let ended = || court.ids(&cookie, "/?state=ended&listener=teller", "href=\"/conversations/");
+    let ids = until("both ends", || Some(ended()).filter(|ids| ids.len() == 2));
+    let page = court.get(&cookie, &format!("/conversations/{}", ids[0])).body;
+    assert!(page.contains("<th scope=\"col\">Took</th>") && !page.contains("so far</td>"), "{page}");
+    let took = |row: &str| {
+        let cells: Vec<_> = row.split("</td>").collect();
+        cells[5].rsplit('>').next().unwrap().strip_suffix(" s").is_some_and(|seconds| seconds.parse::<f64>().is_ok())
+    };
+    let rows: Vec<_> = page.split("<tr id=\"t-").skip(1).collect();
+    assert!(rows.len() >= 2 && rows.iter().all(|row| took(row)), "{page}");
+    // Both requests are those of one day, but for a midnight between them.
+    let models = court.get(&cookie, "/models").body;
+    let (_, days) = models.split_once("<tbody id=\"days\">").unwrap();
+    let (days, _) = days.split_once("</tbody>").unwrap();
+    let column = |at: usize| {
+        let cells =
+            days.split("<tr>").skip(1).map(|row| row.split("</td>").nth(at).unwrap().rsplit('>').next().unwrap());
+        cells.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let sum = |at: usize| column(at).iter().map(|count| count.parse::<u64>().unwrap()).sum::<u64>();
+    assert!(column(1).iter().all(|listener| listener == "teller"), "{days}");
+    assert_eq!((sum(2), sum(3)), (2, 2), "messages and requests: {days}");
+    assert!(sum(4) > 0 && sum(5) > 0, "tokens: {days}");
+    assert!(models.contains("The journal has no count of refusals and repairs"), "{models}");
 }
 
 #[test]

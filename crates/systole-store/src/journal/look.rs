@@ -1,10 +1,11 @@
 //! Looks of operators into the past: conversations, their threads and messages, in pages of bounded work.
 
 use std::collections::hash_map::Entry;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Params, named_params};
 use systole_core::core::Usage;
@@ -13,12 +14,17 @@ use systole_core::vocab::{FaultCode, MessageId, Name, QName, ThreadId, ThreadPat
 use systole_xml::ladder::root_of;
 
 use super::reader::{HistoryEntry, JournalReader, ThreadEntry, time};
+use super::retain::horizon;
+use super::sum::Sums;
 use crate::sqlite::FileProblem;
 
 /// Most conversations that one page examines; with a filter a page may have few entries, and another one behind it.
 const EXAMINED: usize = 2_000;
 /// Most bytes of messages that one page searches, in which a last conversation may be longer.
 const SEARCHED: u64 = 64 << 20;
+
+/// Most notes of which the use by day is summed.
+const SUMMED: usize = 50_000;
 
 /// Most bytes of the entries of a page; a first entry that is longer is read alone.
 const BYTES: usize = 16 << 20;
@@ -154,6 +160,46 @@ pub struct KeptThread {
     pub budget: Option<BudgetRecord>,
     /// The use of models by its own handler, as far as it is kept.
     pub usage: Usage,
+}
+
+/// The use of models by a listener on a day.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct UsedDay {
+    /// The begin of the day, in UTC.
+    pub day: Time,
+    /// The listener.
+    pub listener: Name,
+    /// Requests that were answered.
+    pub requests: u64,
+    /// Messages for which it asked. A model is asked again for one whose answer is refused.
+    pub messages: u64,
+    /// Tokens and cost.
+    pub usage: Usage,
+}
+
+/// The use of models by day.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct UsedDays {
+    /// The days and listeners on which there was some, newest day first, then in order of name.
+    pub days: Vec<UsedDay>,
+    /// The time from which on all use is in the sums: later than the one that was wanted where that would be too much to read,
+    /// [`Time::MAX`] where so many messages are not done.
+    pub since: Time,
+    /// The time up to which retention may have deleted requests, if it has deleted something.
+    pub deleted: Option<Time>,
+}
+
+impl UsedDays {
+    /// The length of a day; UTC as computers have it is without leap seconds.
+    pub const DAY: Duration = Duration::from_secs(86_400);
+
+    /// Returns the begin of the day of a time, in UTC.
+    pub fn day_of(at: Time) -> Time {
+        let day = Self::DAY.as_nanos() as u64;
+        Time::from_nanos(at.as_nanos() / day * day)
+    }
 }
 
 /// An entry of a conversation's history.
@@ -506,10 +552,14 @@ pub(super) fn waits(reader: &JournalReader, messages: &[Number]) -> Result<Vec<(
     Ok(found)
 }
 
-/// Sums what answers of models used: notes on requests have a `usage`. Other notes may be no JSON.
+/// What an answer of a model used, as a note on its request has it. Other notes may be no JSON, or have something else there.
+const USED: &str = "CASE WHEN json_valid(note.value) THEN CASE json_type(note.value, '$.value.usage') \
+                    WHEN 'object' THEN json_extract(note.value, '$.value.usage') END END";
+
+/// Sums what answers of models used.
 fn used(reader: &JournalReader, of: &str, params: impl Params) -> Result<Usage, FileProblem> {
     let sql = format!(
-        "SELECT CASE WHEN json_valid(note.value) THEN json_extract(note.value, '$.value.usage') END \
+        "SELECT {USED} \
          FROM note JOIN message ON note.message = message.number {of}"
     );
     let mut statement = reader.db.prepare_cached(&sql)?;
@@ -521,6 +571,54 @@ fn used(reader: &JournalReader, of: &str, params: impl Params) -> Result<Usage, 
         sum = usage.and_then(|usage| serde_json::from_str(&usage).ok()).map_or(sum, |usage| sum.plus(usage));
     }
     Ok(sum)
+}
+
+/// Sums what answers of models used since a time, by day and listener. Reads 50,000 notes and 64 MiB of them at most, the
+/// newest first.
+pub(super) fn used_by_day(reader: &JournalReader, since: Time) -> Result<UsedDays, FileProblem> {
+    // A note ends with its message, so it came before; those of open messages are few. The index has both apart.
+    let notes = |of: &str| {
+        format!(
+            "SELECT note.at, note.ended, note.message, thread.listener, length(note.value), {USED} \
+             FROM note INDEXED BY note_ended CROSS JOIN message ON note.message = message.number \
+             CROSS JOIN thread ON message.thread = thread.number WHERE note.{of} AND note.at >= ?1 ORDER BY note.ended DESC"
+        )
+    };
+    let (mut days, mut messages) = (BTreeMap::<_, UsedDay>::new(), HashSet::new());
+    let (mut summed, mut bytes, mut from) = (0, 0, since);
+    'read: for of in ["ended IS NULL", "ended >= ?1"] {
+        let mut statement = reader.db.prepare_cached(&notes(of))?;
+        let mut rows = statement.query([since.as_nanos().cast_signed()])?;
+        while let Some(row) = rows.next()? {
+            if summed == SUMMED || bytes > SEARCHED {
+                // All that ended later was read, and so all that came later.
+                from = row.get::<_, Option<i64>>(1)?.map_or(Time::MAX, time);
+                break 'read;
+            }
+            summed += 1;
+            bytes += row.get::<_, i64>(4)?.cast_unsigned();
+            let (listener, usage): (Option<String>, Option<String>) = (row.get(3)?, row.get(5)?);
+            let listener = listener.and_then(|name| name.parse::<Name>().ok());
+            // A note of another kind may have a field of that name.
+            let usage = usage.and_then(|usage| serde_json::from_str::<Usage>(&usage).ok());
+            let (Some(listener), Some(usage)) = (listener, usage) else { continue };
+            let day = UsedDays::day_of(time(row.get(0)?));
+            let is_first = messages.insert((day, row.get::<_, i64>(2)?));
+            let sum = days.entry((std::cmp::Reverse(day), listener.clone())).or_insert_with(|| UsedDay {
+                day,
+                listener,
+                requests: 0,
+                messages: 0,
+                usage: Usage::default(),
+            });
+            sum.requests += 1;
+            sum.messages += u64::from(is_first);
+            sum.usage = sum.usage.plus(usage);
+        }
+    }
+    let deleted = horizon(&reader.db, &mut Sums::default())?;
+    let deleted = Some(time(deleted)).filter(|_| deleted > 0);
+    Ok(UsedDays { days: days.into_values().collect(), since: from, deleted })
 }
 
 pub(super) fn threads(

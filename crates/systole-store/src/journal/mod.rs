@@ -54,7 +54,9 @@ pub use beside::{KeptAct, KeptLetter, KeptMailbox, LetterFilter, LetterPosition,
 pub use edit::Compacted;
 pub use error::StoreError;
 pub use logs::Logs;
-pub use look::{Condition, ConversationFilter, HistoryPosition, KeptConversation, KeptMessage, KeptThread};
+pub use look::{
+    Condition, ConversationFilter, HistoryPosition, KeptConversation, KeptMessage, KeptThread, UsedDay, UsedDays,
+};
 pub use named::{NamedJournal, is_url};
 pub use owner::JournalOwner;
 #[cfg(feature = "postgres")]

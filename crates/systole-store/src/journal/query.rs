@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::beside::{self, KeptAct, KeptLetter, KeptMailbox, LetterFilter, LetterPosition, TaskFilter, TaskPosition};
 use super::error::StoreError;
-use super::look::{self, ConversationFilter, HistoryPosition, KeptConversation, KeptMessage, KeptThread};
+use super::look::{self, ConversationFilter, HistoryPosition, KeptConversation, KeptMessage, KeptThread, UsedDays};
 use super::mail::{Gone, StatusRow};
 use super::principal::PrincipalRow;
 use super::reader::{JournalReader, time};
@@ -495,6 +495,10 @@ impl Query for JournalQuery {
 
     fn usage(&self, of: ThreadId) -> Answering<'_, Usage> {
         Box::pin(self.look(move |reader| look::usage(reader, of)))
+    }
+
+    fn used_by_day(&self, since: Time) -> Answering<'_, UsedDays> {
+        Box::pin(self.look(move |reader| look::used_by_day(reader, since)))
     }
 
     fn moment(&self, retry: Retry) -> Answering<'_, Result<Moment, RetryError>> {

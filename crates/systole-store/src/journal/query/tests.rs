@@ -1,6 +1,8 @@
 //! Tests of the queries, with a journal that is open for writing.
 
-use systole_core::journal::{Journal, MailState, Op, Step};
+use systole_core::journal::{
+    BodyRecord, Journal, MailState, MessageRecord, MessageState, NoteRecord, Op, Owner, ReplyTo, Step, ThreadRecord,
+};
 use systole_core::vocab::{Fault, ThreadId};
 use uuid::Uuid;
 
@@ -241,4 +243,86 @@ fn what_is_written_beside_keeps_no_other_call_waiting() {
         go_on.send(()).unwrap();
         long.as_mut().await.unwrap();
     });
+}
+
+#[test]
+fn use_of_models_is_summed_by_day_and_listener() {
+    let mut fixture = Fixture::new("days");
+    let day = UsedDays::DAY.as_nanos() as u64;
+    let thread = |number: Number, owner| {
+        Op::Open(ThreadRecord {
+            number,
+            id: ThreadId::from_uuid(Uuid::from_u128(number.into())),
+            parent: (number > 1).then_some(1),
+            root: 1,
+            owner,
+            ordinal: 1,
+            depth: 0,
+            opened_by: id(9),
+            reply_to: ReplyTo::None,
+            deadline: Time::MAX,
+            own_deadline: false,
+            spawned: false,
+            left: false,
+            label: None,
+            traceparent: None,
+        })
+    };
+    let message = |number: Number, thread| {
+        Op::Put(MessageRecord {
+            number,
+            place: number,
+            thread,
+            id: id(number),
+            from: name("ada"),
+            in_reply_to: None,
+            answers: ReplyTo::None,
+            state: MessageState::Queued,
+            body: BodyRecord::Payload("<a xmlns=\"urn:t\"/>".into()),
+            attempts: 0,
+        })
+    };
+    let note = |message, index, value: &str| {
+        Op::Note(NoteRecord { message, index, name: "model".into(), value: value.into() })
+    };
+    let used = |message, index, input: u64| {
+        let value = serde_json::json!({ "value": { "usage": Usage { input, output: 1, ..Usage::default() } } });
+        note(message, index, &value.to_string())
+    };
+    let steps = [
+        (
+            0,
+            vec![
+                thread(1, Owner::Client(name("ada"))),
+                thread(2, Owner::Listener(name("poet"))),
+                thread(3, Owner::Listener(name("clerk"))),
+            ],
+        ),
+        (0, vec![message(10, 2), message(11, 3), message(12, 2)]),
+        // Before the days that are wanted, in a message that is done on one of them.
+        (day - 1, vec![used(10, 0, 1_000)]),
+        (day, vec![used(10, 1, 1)]),
+        (
+            2 * day - 1,
+            vec![used(10, 2, 2), used(11, 0, 4), note(11, 1, "no JSON"), note(11, 2, "{\"value\":{\"usage\":7}}")],
+        ),
+        (2 * day, vec![Op::Done { message: 10 }, Op::Done { message: 11 }, used(12, 0, 8)]),
+    ];
+    let steps: Vec<_> = steps.into_iter().map(|(at, ops)| Step { ops, at: Time::from_nanos(at) }).collect();
+    fixture.journal.write(&steps).unwrap();
+    fixture.journal.feed().unwrap();
+    let since = Time::from_nanos(day);
+    let found = block_on(fixture.query.used_by_day(since)).unwrap();
+    let summed = found.days.iter().map(|used| {
+        (used.day.as_nanos() / day, used.listener.as_str(), used.messages, used.requests, used.usage.input)
+    });
+    assert_eq!(summed.collect::<Vec<_>>(), [(2, "poet", 1, 1, 8), (1, "clerk", 1, 1, 4), (1, "poet", 1, 2, 3)]);
+    assert_eq!((found.since, found.deleted), (since, None), "all of it, and nothing was deleted");
+    // Retention takes what is done, and the answer says until when.
+    for at in [0, 3_600_000_000_000].map(|more| Time::from_nanos(u64::MAX / 4 + more)) {
+        while fixture.journal.tidy(at).unwrap() {}
+    }
+    let left = block_on(fixture.query.used_by_day(since)).unwrap();
+    assert_eq!(left.days.iter().map(|used| used.usage.input).collect::<Vec<_>>(), [8]);
+    assert_eq!(left.deleted, Some(Time::from_nanos(2 * day)));
 }
