@@ -21,7 +21,7 @@ use crate::listeners::human::people::{Asked, People};
 use crate::outbound::retry::Policy;
 use crate::outbound::{
     Begun, DeliveryOptions, DeliveryOutcome, DeliveryStore, Engine, Guard, Job, OutboundDelivery, OutboundError,
-    Secret, Stored,
+    Secret, Stored, Undelivered,
 };
 use crate::process::{CommandSpec, announce};
 use crate::runtime::Organism;
@@ -203,6 +203,7 @@ fn options(all: &BTreeMap<Name, Announce>) -> Result<DeliveryOptions, AnnounceEr
         guards,
         secrets,
         unpooled: all.keys().cloned().collect(),
+        answer: None,
         ..DeliveryOptions::default()
     })
 }
@@ -276,8 +277,11 @@ impl DeliveryStore for Webhooks {
         })
     }
 
-    /// The log of the engine has a delivery that was given up.
-    fn settle(&self, id: MessageId, _: DeliveryOutcome) -> Stored<'_, ()> {
+    fn settle(&self, id: MessageId, outcome: DeliveryOutcome) -> Stored<'_, ()> {
+        if let Err(undelivered) = outcome {
+            let Undelivered { target, url, cause, message: why, attempts, .. } = undelivered;
+            tracing::error!(listener = %target, question = %id, url, %cause, attempts, why, "a question was not announced");
+        }
         Box::pin(async move {
             self.waits().remove(&id);
             done(&self.people, id, (self.now)()).await;

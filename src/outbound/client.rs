@@ -38,7 +38,7 @@ pub(super) struct Client {
     way: Way,
     /// Clients of targets that have a guard of their own or no pooled connections.
     ways: HashMap<Target, Way>,
-    answer: usize,
+    answer: Option<usize>,
 }
 
 /// A client, and the guard that checks its addresses.
@@ -90,35 +90,24 @@ impl Client {
         progress.note(Phase::Reading);
         if !response.status().is_success() {
             // The body of a refusal is informative alone: it may come in part, or never.
-            let said = progress.within(policy, read(&mut response, &progress, REFUSAL)).await;
+            let most = self.answer.map_or(0, |_| REFUSAL);
+            let said = progress.within(policy, read(&mut response, &progress, most)).await;
             let said = said.map_or(Bytes::new(), |said| said.unwrap_or_else(|(said, _)| said));
             return Err(refused(&response, &said, now));
         }
         let content_type = text(response.headers(), header::CONTENT_TYPE).map(media_type);
         let coding = text(response.headers(), header::CONTENT_ENCODING).map(str::to_owned);
         let status = response.status().as_u16();
-        let body = progress.within(policy, self.body(&mut response, &progress)).await??;
+        let body = match self.answer {
+            Some(most) => progress.within(policy, body(&mut response, &progress, most)).await??,
+            None => Bytes::new(),
+        };
         let coding = coding.filter(|coding| !coding.eq_ignore_ascii_case("identity") && !body.is_empty());
         if let Some(coding) = coding {
             let why = format!("the answer has the content coding '{}', which was not asked for", readable(&coding));
             return Err(AttemptFailure::new(FailureKind::Unparsable, why).into());
         }
         Ok(DeliveryAnswer::read(status, content_type, body)?)
-    }
-
-    async fn body(&self, response: &mut Response, progress: &Progress) -> Result<Bytes, AttemptFailure> {
-        let too_large = || {
-            let most = self.answer;
-            AttemptFailure::new(FailureKind::AnswerTooLarge, format!("the answer has more than {most} bytes"))
-        };
-        if response.content_length().is_some_and(|len| len > self.answer as u64) {
-            return Err(too_large());
-        }
-        match read(response, progress, self.answer.saturating_add(1)).await {
-            Ok(body) if body.len() > self.answer => Err(too_large()),
-            Ok(body) => Ok(body),
-            Err((_, error)) => Err(failure(&error, Phase::Reading)),
-        }
     }
 }
 
@@ -148,10 +137,24 @@ impl Way {
     }
 }
 
+/// Reads the body of an answer.
+async fn body(response: &mut Response, progress: &Progress, most: usize) -> Result<Bytes, AttemptFailure> {
+    let too_large =
+        || AttemptFailure::new(FailureKind::AnswerTooLarge, format!("the answer has more than {most} bytes"));
+    if response.content_length().is_some_and(|len| len > most as u64) {
+        return Err(too_large());
+    }
+    match read(response, progress, most.saturating_add(1)).await {
+        Ok(body) if body.len() > most => Err(too_large()),
+        Ok(body) => Ok(body),
+        Err((_, error)) => Err(failure(&error, Phase::Reading)),
+    }
+}
+
 /// Reads at most `most` bytes of a body; an error carries the bytes before it.
 async fn read(response: &mut Response, progress: &Progress, most: usize) -> Result<Bytes, (Bytes, HttpError)> {
     let mut body = BytesMut::new();
-    loop {
+    while body.len() < most {
         match response.chunk().await {
             Ok(Some(piece)) => {
                 progress.note(Phase::Reading);
@@ -160,10 +163,8 @@ async fn read(response: &mut Response, progress: &Progress, most: usize) -> Resu
             Ok(None) => return Ok(body.freeze()),
             Err(error) => return Err((body.freeze(), error)),
         }
-        if body.len() == most {
-            return Ok(body.freeze());
-        }
     }
+    Ok(body.freeze())
 }
 
 fn headers(delivery: &OutboundDelivery, secret: Option<&Secret>, now: Time) -> Result<HeaderMap, AttemptFailure> {

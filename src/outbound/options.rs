@@ -25,8 +25,8 @@ pub(crate) struct DeliveryOptions {
     pub(crate) unpooled: HashSet<Name>,
     /// Secrets to sign deliveries with.
     pub(crate) secrets: HashMap<Name, Secret>,
-    /// Bytes of the body of an answer: 1 MiB by default.
-    pub(crate) answer: usize,
+    /// Bytes of the body of an answer: 1 MiB by default. `None` reads no body: the head is the whole answer, or refusal.
+    pub(crate) answer: Option<usize>,
 }
 
 impl DeliveryOptions {
@@ -45,7 +45,7 @@ impl Default for DeliveryOptions {
             guards: HashMap::new(),
             unpooled: HashSet::new(),
             secrets: HashMap::new(),
-            answer: 1 << 20,
+            answer: Some(1 << 20),
         }
     }
 }

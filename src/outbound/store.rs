@@ -26,7 +26,7 @@ pub(crate) trait DeliveryStore: fmt::Debug + Send + Sync + 'static {
     /// Notes that an attempt failed, and the time of the next one; `false` if the delivery was ended elsewhere.
     fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool>;
 
-    /// Notes the end of a delivery, unless it was ended elsewhere.
+    /// Notes the end of a delivery, unless it was ended elsewhere, and logs one that was given up.
     fn settle(&self, id: MessageId, outcome: DeliveryOutcome) -> Stored<'_, ()>;
 }
 

@@ -216,13 +216,7 @@ impl<'a> InFlight<'a> {
     }
 
     async fn settle(self, outcome: DeliveryOutcome) -> Result<(), Stopped> {
-        let id = self.delivery.id;
-        if let Err(undelivered) = &outcome {
-            // A field of the name `message` would replace the text.
-            let Undelivered { target, url, cause, message: error, attempts, .. } = undelivered;
-            tracing::warn!(delivery = %id, %target, url, %cause, attempts, error, "a delivery was given up");
-        }
-        Ok(self.shared.store.settle(id, outcome).await?)
+        Ok(self.shared.store.settle(self.delivery.id, outcome).await?)
     }
 
     fn undelivered(&self, cause: Cause) -> Undelivered {

@@ -155,7 +155,7 @@ impl Endpoints {
         let secrets = self.0.iter().filter_map(|(name, place)| Some((name.clone(), place.secret.clone()?)));
         let guards = self.0.iter().map(|(name, place)| (name.clone(), guard(&place.declared)));
         DeliveryOptions {
-            answer,
+            answer: Some(answer),
             // A listener that is full or about to end says so by `Retry-After`.
             policy: Policy { retry_after: true, ..Policy::default() },
             // The server of a listener takes one connection after the other.

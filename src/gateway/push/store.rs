@@ -13,7 +13,7 @@ use super::endpoints::{Endpoints, Next};
 use crate::gateway::judge::Judge;
 use crate::gateway::service::{ActError, Acted, MailboxService};
 use crate::journal::Query;
-use crate::outbound::{Begun, DeliveryOutcome, DeliveryStore, Job, Said, StoreClosed, Stored};
+use crate::outbound::{Begun, DeliveryOutcome, DeliveryStore, Job, Said, StoreClosed, Stored, Undelivered};
 use crate::runtime::Organism;
 
 /// Mailboxes of listeners that messages are pushed to.
@@ -136,6 +136,11 @@ impl DeliveryStore for MailStore {
     }
 
     fn settle(&self, id: MessageId, outcome: DeliveryOutcome) -> Stored<'_, ()> {
+        if let Err(undelivered) = &outcome {
+            // A field of the name `message` would replace the text.
+            let Undelivered { target, url, cause, message: error, attempts, .. } = undelivered;
+            tracing::warn!(delivery = %id, %target, url, %cause, attempts, error, "a delivery was given up");
+        }
         Box::pin(async move {
             let other = self.other(id, &outcome).await?;
             let read = |body| match other {

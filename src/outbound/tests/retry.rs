@@ -158,7 +158,7 @@ async fn headers_have_a_limit() {
 #[tokio::test]
 async fn an_answer_is_read_up_to_its_limit() {
     let mut options = options();
-    options.answer = 4;
+    options.answer = Some(4);
     let peer = Peer::start([OK]).await;
     assert_eq!(outcome(options.clone(), delivery(7, &peer.url())).await.unwrap().body.len(), 4);
     for said in [
@@ -271,4 +271,23 @@ async fn a_delivery_is_signed_with_the_secret_of_its_target() {
     let error = sender.deliver(unknown).await.unwrap_err();
     assert_eq!((error.cause, error.message.as_str()), (Cause::NoSecret, "there is no secret to sign with for other"));
     assert!(peer.rest().is_empty(), "it was not sent without");
+}
+
+#[tokio::test]
+async fn an_answer_without_a_body_to_read_is_its_head() {
+    let mut options = options();
+    options.answer = None;
+    for said in [
+        "HTTP/1.1 200 OK\r\ncontent-length: 1048577\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n\r\n{\"error\":\"sick\"}",
+    ] {
+        let mut peer = Peer::start([Act::SayAndHang(said)]).await;
+        let answer = outcome(options.clone(), delivery(7, &peer.url())).await.unwrap();
+        assert_eq!((answer.status, &answer.body[..]), (200, &b""[..]), "{said}");
+        assert_eq!(peer.rest().len(), 1, "{said}");
+    }
+    let peer = Peer::start([Act::SayAndHang("HTTP/1.1 403 Forbidden\r\ncontent-length: 9\r\n\r\nno")]).await;
+    let error = outcome(options, delivery(7, &peer.url())).await.unwrap_err();
+    assert_eq!((error.cause, &error.message[..]), (Cause::Rejected, "the peer answered 403 Forbidden"));
 }

@@ -6,7 +6,6 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Deref;
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
@@ -77,6 +76,10 @@ impl Shop {
         (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.folder.join(file)).unwrap()
+    }
+
     /// The questions of the running organism; none while it doesn't serve.
     fn questions(&self) -> Vec<Value> {
         let output = self.command(&["inbox", "--json"]);
@@ -91,7 +94,7 @@ impl Shop {
 
     /// A request as a person; status and body of the answer.
     fn http(&self, token: &str, method: &str, path: &str, body: &str) -> (u16, String) {
-        let log = fs::read_to_string(self.folder.join("log")).unwrap();
+        let log = self.read("log");
         let (_, address) = log.split_once("address=").expect("the log names the address");
         let mut stream = TcpStream::connect(address.lines().next().unwrap()).unwrap();
         let length = body.len();
@@ -259,19 +262,21 @@ fn a_question_is_announced_once_over_restarts() {
     runs.kill();
 }
 
-/// A webhook that keeps the requests it gets, and answers none unless it is `open`.
+/// A webhook that keeps the requests it gets, and answers none unless it is told an answer. It closes no connection that it
+/// has answered.
 struct Webhook {
     address: SocketAddr,
     got: Arc<Mutex<Vec<String>>>,
-    is_open: Arc<AtomicBool>,
+    answer: Arc<Mutex<Option<&'static str>>>,
 }
 
 impl Webhook {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let webhook = Self { address: listener.local_addr().unwrap(), got: Arc::default(), is_open: Arc::default() };
-        let (got, is_open) = (webhook.got.clone(), webhook.is_open.clone());
+        let webhook = Self { address: listener.local_addr().unwrap(), got: Arc::default(), answer: Arc::default() };
+        let (got, answer) = (webhook.got.clone(), webhook.answer.clone());
         std::thread::spawn(move || {
+            let mut answered = Vec::new();
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 let mut request = Vec::new();
@@ -284,12 +289,18 @@ impl Webhook {
                     }
                 }
                 got.lock().unwrap().push(String::from_utf8(request).unwrap());
-                if is_open.load(Ordering::SeqCst) {
-                    stream.write_all(b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n").unwrap();
+                if let Some(answer) = *answer.lock().unwrap() {
+                    stream.write_all(answer.as_bytes()).unwrap();
+                    answered.push(stream);
                 }
             }
         });
         webhook
+    }
+
+    /// Gives all requests from now on an answer.
+    fn answers(&self, answer: &'static str) {
+        *self.answer.lock().unwrap() = Some(answer);
     }
 
     fn got(&self) -> Vec<String> {
@@ -312,7 +323,7 @@ fn shop_of(webhook: &Webhook, name: &str) -> Shop {
 #[test]
 fn a_question_is_announced_to_a_webhook_once_and_signed() {
     let webhook = Webhook::start();
-    webhook.is_open.store(true, Ordering::SeqCst);
+    webhook.answers("HTTP/1.1 204 No Content\r\n\r\n");
     let shop = shop_of(&webhook, "webhook");
     let runs = shop.start();
     let question = shop.question();
@@ -355,5 +366,55 @@ fn the_attempts_of_an_announcement_are_bounded_over_restarts() {
     assert!(starts > 0 && webhook.got().len() <= 5, "{starts} starts, {} attempts", webhook.got().len());
     // The question waits all the same.
     shop.done(&["inbox", "answer", &shop.question(), VERDICT, "--as", "ada"]);
+    runs.kill();
+}
+
+#[test]
+fn the_body_of_a_webhooks_answer_is_not_read() {
+    let webhook = Webhook::start();
+    // Neither body ends, and the second one would be longer than an answer may be.
+    webhook.answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n");
+    let shop = shop_of(&webhook, "body");
+    let runs = shop.start();
+    let announced = |count| {
+        until("the notes of the announcements", || {
+            let threads = shop.questions().into_iter().map(|question| question["thread"].as_str().unwrap().to_owned());
+            let is_announced = |thread: String| shop.done(&["thread", "show", &thread]).contains("announced");
+            (threads.filter(|thread| is_announced(thread.clone())).count() == count).then_some(())
+        });
+    };
+    announced(1);
+    webhook.answers("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\nx");
+    let (code, err) = shop.fails(&["ask", "organism.yaml", "<ask xmlns=\"urn:t\">innocent?</ask>"]);
+    assert_eq!(code, 4, "{err}");
+    announced(2);
+    assert_eq!(webhook.got().len(), 2, "{:?}", webhook.got());
+    assert!(!shop.read("log").contains("a question was not announced"), "{}", shop.read("log"));
+    runs.kill();
+}
+
+#[test]
+fn an_announcement_that_fails_for_good_is_an_error_in_the_log() {
+    let webhook = Webhook::start();
+    webhook.answers("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+    let shop = shop_of(&webhook, "refused");
+    let runs = shop.start();
+    let log = until("the error", || {
+        let log = shop.read("log");
+        log.lines().find(|line| line.contains("a question was not announced")).map(str::to_owned)
+    });
+    let question = format!("question={}", shop.question());
+    has(
+        &log,
+        &[
+            "error a question was not announced",
+            "listener=boss",
+            &question,
+            "cause=rejected",
+            "attempts=1",
+            "403 Forbidden",
+        ],
+    );
+    assert!(!shop.read("log").contains("a delivery was given up"), "it is told once");
     runs.kill();
 }
