@@ -4,6 +4,8 @@
 //! attempts are used up, which is an error of the log. Each attempt is a note of the question before it begins, and so is the
 //! end: a restart goes on with the attempts that are left. At least once: a crash between the announcement and the note of
 //! its end repeats it, if an attempt is left.
+//!
+//! Listeners don't wait for each other: each has turns of its own, for the attempts that run at once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -32,7 +34,7 @@ const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 /// Time of a command in each attempt.
 const TIME: Duration = Duration::from_secs(60);
-/// Commands that run at once.
+/// Commands of a listener that run at once.
 const AT_ONCE: usize = 8;
 
 /// Announces the questions of an organism on a thread of its own, until it is dropped.
@@ -115,7 +117,8 @@ async fn run(
 ) {
     let mut changes = people.watch();
     let (mut begun, mut commands) = (HashSet::new(), JoinSet::new());
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let turns = all.keys().map(|listener| (listener.clone(), Arc::new(Semaphore::new(AT_ONCE))));
+    let turns: HashMap<_, _> = turns.collect();
     loop {
         changes.borrow_and_update();
         let open = people.unannounced();
@@ -123,13 +126,15 @@ async fn run(
         for asked in open {
             match all.get(&asked.listener) {
                 Some(Announce::Command(spec)) if begun.insert(asked.id) => {
-                    let (people, spec, now, turns) = (people.clone(), spec.clone(), now.clone(), turns.clone());
+                    let turns = turns[&asked.listener].clone();
+                    let (people, spec, now) = (people.clone(), spec.clone(), now.clone());
                     commands.spawn(async move {
-                        let _turn = turns.acquire().await;
                         tokio::select! {
                             biased;
                             () = over(&people, asked.id) => {}
-                            () = try_command(&people, &asked, &spec, &now) => done(&people, asked.id, now()).await,
+                            () = try_command(&people, &asked, &spec, &turns, &now) => {
+                                done(&people, asked.id, now()).await;
+                            }
                         }
                     });
                 }
@@ -152,10 +157,12 @@ async fn over(people: &People, id: MessageId) {
     while people.awaits_announcement(id) && changes.changed().await.is_ok() {}
 }
 
-/// Announces by a program, as often as an attempt is left. Dropped, it ends the program.
-async fn try_command(people: &People, asked: &Asked, spec: &CommandSpec, now: impl Fn() -> Time) {
+/// Announces by a program, as often as an attempt is left. A pause between attempts takes no turn. Dropped, it ends the
+/// program.
+async fn try_command(people: &People, asked: &Asked, spec: &CommandSpec, turns: &Semaphore, now: impl Fn() -> Time) {
     let mut why = "the process ended during the last attempt".to_owned();
     for attempts in people.attempts(asked.id).attempts + 1..=ATTEMPTS {
+        let turn = turns.acquire().await;
         if !begins(people, asked.id, Attempts { attempts, spent: 0 }, now()).await {
             return;
         }
@@ -165,6 +172,7 @@ async fn try_command(people: &People, asked: &Asked, spec: &CommandSpec, now: im
             Ok(()) => return,
             Err(error) => why = error,
         }
+        drop(turn);
         if attempts < ATTEMPTS {
             sleep(PAUSE * 2_u32.pow(attempts - 1)).await;
         }

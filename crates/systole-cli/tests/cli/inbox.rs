@@ -418,3 +418,50 @@ fn an_announcement_that_fails_for_good_is_an_error_in_the_log() {
     assert!(!shop.read("log").contains("a delivery was given up"), "it is told once");
     runs.kill();
 }
+
+/// The program of the boss writes the question, hangs until it may go on, and fails.
+#[test]
+fn announcements_that_hang_or_fail_hold_up_no_others() {
+    let shop = Shop::announcing("turns", "ada", ", announce: { command: [sh, hang.sh] }");
+    fs::write(
+        shop.folder.join("hang.sh"),
+        "echo $SYSTOLE_MESSAGE_ID >>tried; until [ -e go ] || ! [ -e hang.sh ]; do sleep 0.02; done; exit 1\n",
+    )
+    .unwrap();
+    let organism = shop
+        .read("organism.yaml")
+        .replace("calls: [\"{urn:t}ask\"] }]", "calls: [boss] }, { name: api, calls: [boss, judge] }]")
+        + r#"  - name: judge
+    human: { people: [ada], announce: { command: [sh, -c, "cat >>told"] } }
+    schemas: [thing.xsd]
+    accepts: ["{urn:t}say"]
+    replies: ["{urn:t}verdict"]
+"#;
+    fs::write(shop.folder.join("organism.yaml"), organism.replace("    schemas", "    concurrency: 20\n    schemas"))
+        .unwrap();
+    let api = shop.token("api");
+    let runs = shop.start();
+    let post = |message: &str| assert_eq!(shop.http(&api, "POST", "/v1/messages", message).0, 202);
+    let tried = || fs::read_to_string(shop.folder.join("tried")).unwrap_or_default();
+    // Eight take all turns of the boss.
+    (1..8).for_each(|_| post(ASK));
+    until("the first attempts", || (tried().lines().count() == 8).then_some(()));
+    post("<say xmlns=\"urn:t\">hello</say>");
+    until("the announcement of the judge", || {
+        fs::read_to_string(shop.folder.join("told")).ok().filter(|told| told.contains("hello"))
+    });
+    // A ninth waits for a turn, and gets it in the pause of another one.
+    post(ASK);
+    until("all questions", || (shop.questions().len() == 10).then_some(()));
+    assert_eq!(tried().lines().count(), 8, "eight run at once");
+    let hanging = tried();
+    fs::write(shop.folder.join("go"), "").unwrap();
+    let all = until("the ninth question", || {
+        let all = tried();
+        all.ends_with('\n').then_some(all).filter(|all| all.lines().any(|line| !hanging.contains(line)))
+    });
+    let before: Vec<&str> = all.lines().take_while(|line| hanging.contains(line)).collect();
+    let attempts = hanging.lines().map(|line| before.iter().filter(|other| **other == line).count());
+    assert!(attempts.max().unwrap() < 5, "it waits for no question to use up its attempts: {all}");
+    runs.kill();
+}
