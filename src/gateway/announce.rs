@@ -5,9 +5,10 @@
 //! end: a restart goes on with the attempts that are left. At least once: a crash between the announcement and the note of
 //! its end repeats it, if an attempt is left.
 //!
-//! Listeners don't wait for each other: each has turns of its own, for the attempts that run at once.
+//! Listeners don't wait for each other: each has turns of its own, for the attempts that run at once. A change of a question
+//! costs the same however many wait: the announcer looks only at those that are new.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::listeners::human::Announce;
-use crate::listeners::human::people::{Asked, People};
+use crate::listeners::human::people::{Asked, People, Unannounced};
 use crate::outbound::retry::Policy;
 use crate::outbound::{
     Begun, DeliveryOptions, DeliveryOutcome, DeliveryStore, Engine, Guard, Job, OutboundDelivery, OutboundError,
@@ -116,30 +117,32 @@ async fn run(
     mut ended: watch::Receiver<bool>,
 ) {
     let mut changes = people.watch();
-    let (mut begun, mut commands) = (HashSet::new(), JoinSet::new());
-    let turns = all.keys().map(|listener| (listener.clone(), Arc::new(Semaphore::new(AT_ONCE))));
-    let turns: HashMap<_, _> = turns.collect();
+    let mut commands = JoinSet::new();
+    // Of each listener its turns, and the number of the newest question that was looked at.
+    let of = |(listener, announce)| (listener, announce, Arc::new(Semaphore::new(AT_ONCE)), 0);
+    let mut listeners: Vec<_> = all.into_iter().map(of).collect();
     loop {
         changes.borrow_and_update();
-        let open = people.unannounced();
-        begun.retain(|id| open.iter().any(|asked| asked.id == *id));
-        for asked in open {
-            match all.get(&asked.listener) {
-                Some(Announce::Command(spec)) if begun.insert(asked.id) => {
-                    let turns = turns[&asked.listener].clone();
-                    let (people, spec, now) = (people.clone(), spec.clone(), now.clone());
-                    commands.spawn(async move {
-                        tokio::select! {
-                            biased;
-                            () = over(&people, asked.id) => {}
-                            () = try_command(&people, &asked, &spec, &turns, &now) => {
-                                done(&people, asked.id, now()).await;
+        for (listener, announce, turns, newest) in &mut listeners {
+            let new = people.unannounced(listener, *newest);
+            let Some(last) = new.last() else { continue };
+            *newest = last.number;
+            match announce {
+                Announce::Command(spec) => {
+                    for Unannounced { asked, held, .. } in new {
+                        let (people, spec, now, turns) = (people.clone(), spec.clone(), now.clone(), turns.clone());
+                        commands.spawn(async move {
+                            tokio::select! {
+                                biased;
+                                () = over(&people, asked.id, held) => {}
+                                is_over = try_command(&people, &asked, &spec, &turns, &now) => if is_over {
+                                    done(&people, asked.id, now()).await;
+                                }
                             }
-                        }
-                    });
+                        });
+                    }
                 }
-                Some(Announce::Push(_)) => engine.wake(asked.listener.clone()),
-                Some(Announce::Command(_)) | None => {}
+                Announce::Push(_) => engine.wake(listener.clone()),
             }
         }
         while commands.try_join_next().is_some() {}
@@ -151,25 +154,30 @@ async fn run(
     engine.close(Duration::ZERO).await;
 }
 
-/// Waits until a question is announced or over.
-async fn over(people: &People, id: MessageId) {
-    let mut changes = people.watch();
-    while people.awaits_announcement(id) && changes.changed().await.is_ok() {}
+/// Waits until a question is announced or over, or is asked again.
+async fn over(people: &People, id: MessageId, mut held: watch::Receiver<u64>) {
+    while people.awaits_announcement(id) && held.changed().await.is_ok() {}
 }
 
-/// Announces by a program, as often as an attempt is left. A pause between attempts takes no turn. Dropped, it ends the
-/// program.
-async fn try_command(people: &People, asked: &Asked, spec: &CommandSpec, turns: &Semaphore, now: impl Fn() -> Time) {
+/// Announces by a program, as often as an attempt is left; `false` if the question is over or announced elsewhere. A pause
+/// between attempts takes no turn. Dropped, it ends the program.
+async fn try_command(
+    people: &People,
+    asked: &Asked,
+    spec: &CommandSpec,
+    turns: &Semaphore,
+    now: impl Fn() -> Time,
+) -> bool {
     let mut why = "the process ended during the last attempt".to_owned();
     for attempts in people.attempts(asked.id).attempts + 1..=ATTEMPTS {
         let turn = turns.acquire().await;
         if !begins(people, asked.id, Attempts { attempts, spent: 0 }, now()).await {
-            return;
+            return false;
         }
         let announced = announce(&asked.listener, spec, &asked.about, asked.envelope.clone());
         let late = || Err(format!("it ran for more than {} s", TIME.as_secs()));
         match timeout(TIME, announced).await.unwrap_or_else(|_| late()) {
-            Ok(()) => return,
+            Ok(()) => return true,
             Err(error) => why = error,
         }
         drop(turn);
@@ -178,6 +186,7 @@ async fn try_command(people: &People, asked: &Asked, spec: &CommandSpec, turns: 
         }
     }
     tracing::error!(listener = %asked.listener, question = %asked.id, why, "a question was not announced");
+    true
 }
 
 /// Notes that an attempt begins; `false` if the question is over or announced.

@@ -53,6 +53,10 @@ struct State {
     open: BTreeMap<MessageId, Open>,
     /// The open questions, oldest first.
     order: BTreeSet<Place>,
+    /// Questions that were asked.
+    asked: u64,
+    /// The open questions that were not announced, by listener and number.
+    unannounced: BTreeMap<(Name, u64), MessageId>,
     over: VecDeque<(MessageId, Question)>,
     /// The titles of the questions that the end of the organism cut.
     cut: Vec<String>,
@@ -63,6 +67,8 @@ pub(crate) type Place = (Time, MessageId);
 
 struct Open {
     asked: Arc<Asked>,
+    /// Its number among the questions that were asked.
+    number: u64,
     question: Question,
     /// To the handler.
     changes: mpsc::UnboundedSender<Change>,
@@ -100,6 +106,16 @@ pub(crate) struct Asked {
     pub(crate) envelope: Bytes,
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "the gateway announces"))]
     pub(crate) about: About,
+}
+
+/// An open question that was not announced.
+#[cfg(feature = "gateway")]
+pub(crate) struct Unannounced {
+    pub(crate) asked: Arc<Asked>,
+    /// Its number in the order in which questions were asked in this run. One that is asked again has another.
+    pub(crate) number: u64,
+    /// The changes of this question that hold; closed when it is over, or asked again.
+    pub(crate) held: watch::Receiver<u64>,
 }
 
 /// A question as a party sees it.
@@ -192,19 +208,20 @@ impl People {
         state.listeners.get(listener).cloned().unwrap_or_else(|| Arc::new(Addressees::operators()))
     }
 
-    /// The open questions that were not announced, oldest first.
+    /// The open questions of a listener that were not announced, with numbers above `after`, oldest first.
     #[cfg(feature = "gateway")]
-    pub(crate) fn unannounced(&self) -> Vec<Arc<Asked>> {
+    pub(crate) fn unannounced(&self, listener: &Name, after: u64) -> Vec<Unannounced> {
         let state = self.lock();
-        state.in_order(None).filter(|open| open.awaits_announcement()).map(|open| open.asked.clone()).collect()
+        let unannounced =
+            |open: &Open| Unannounced { asked: open.asked.clone(), number: open.number, held: open.held.clone() };
+        state.unannounced(listener, after).map(unannounced).collect()
     }
 
     /// The oldest open question of a listener that was not announced, and the attempts to do so.
     #[cfg(feature = "gateway")]
     pub(crate) fn first_unannounced(&self, listener: &Name) -> Option<(Arc<Asked>, Attempts)> {
         let state = self.lock();
-        let mut open = state.in_order(None);
-        let first = open.find(|open| open.asked.listener == *listener && open.awaits_announcement())?;
+        let first = state.unannounced(listener, 0).next()?;
         Some((first.asked.clone(), first.question.attempts()))
     }
 
@@ -312,6 +329,10 @@ impl People {
             open.question.state().clone()
         });
         let begun = Begun { result, sent: open.sent, held: open.held.clone() };
+        if !open.awaits_announcement() {
+            let place = open.announcement();
+            state.unannounced.remove(&place);
+        }
         drop(state);
         self.tell();
         Ok(begun)
@@ -335,9 +356,14 @@ impl People {
         let (holds, held) = watch::channel(0);
         let (id, asked) = (asked.id, Arc::new(asked));
         let question = Question::recover(asked.addressees.clone(), before);
-        let open = Open { asked: asked.clone(), question, changes, sent: 0, held, told: VecDeque::new() };
         let mut state = self.lock();
+        state.asked += 1;
+        let number = state.asked;
+        let open = Open { asked: asked.clone(), number, question, changes, sent: 0, held, told: VecDeque::new() };
         state.order.insert(asked.place());
+        if open.awaits_announcement() {
+            state.unannounced.insert(open.announcement(), id);
+        }
         state.open.insert(id, open);
         drop(state);
         self.tell();
@@ -361,6 +387,14 @@ impl State {
         self.order.range((behind, Bound::Unbounded)).filter_map(|(_, id)| self.open.get(id))
     }
 
+    /// The open questions of a listener that were not announced, with numbers above `after`, oldest first.
+    #[cfg(feature = "gateway")]
+    fn unannounced(&self, listener: &Name, after: u64) -> impl Iterator<Item = &Open> {
+        let (after, end) = ((listener.clone(), after), (listener.clone(), u64::MAX));
+        let numbers = self.unannounced.range((Bound::Excluded(after), Bound::Included(end)));
+        numbers.filter_map(|(_, id)| self.open.get(id))
+    }
+
     /// The reason why a question is not open for a party.
     fn over_of(&self, id: MessageId, by: &Answerer) -> PeopleError {
         let over = self.over.iter().rev().find(|(over, _)| *over == id);
@@ -372,7 +406,11 @@ impl State {
 }
 
 impl Open {
-    #[cfg(feature = "gateway")]
+    /// Its place among the questions that were not announced.
+    fn announcement(&self) -> (Name, u64) {
+        (self.asked.listener.clone(), self.number)
+    }
+
     fn awaits_announcement(&self) -> bool {
         !self.question.is_announced() && !self.question.state().is_over()
     }
@@ -463,6 +501,7 @@ impl Drop for AskedQuestion {
         let mut state = self.people.lock();
         state.order.remove(&self.asked.place());
         if let Some(mut open) = state.open.remove(&self.asked.id) {
+            state.unannounced.remove(&open.announcement());
             let runs_again = self.end == Some(AttachmentEnd::Dropped) || self.end.is_none() && is_moving();
             if self.end != Some(AttachmentEnd::Effective) {
                 open.question.withdraw();
@@ -514,5 +553,73 @@ impl Organism {
 impl fmt::Debug for People {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("People").field("open", &self.open_questions()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "gateway"))]
+mod tests {
+    use super::*;
+
+    fn asked(number: u128, listener: &str) -> Asked {
+        let (id, thread) =
+            (MessageId::from_uuid(uuid::Uuid::from_u128(number)), ThreadId::from_uuid(uuid::Uuid::nil()));
+        let about = About {
+            from: "cli".to_owned(),
+            thread,
+            id,
+            in_reply_to: None,
+            answers: None,
+            join: None,
+            deadline: None,
+            traceparent: None,
+            root: None,
+        };
+        Asked {
+            id,
+            number: Number::default(),
+            listener: listener.parse().unwrap(),
+            contract: ListenerId(0),
+            from: "cli".parse().unwrap(),
+            thread,
+            conversation: thread,
+            since: Time::default(),
+            deadline: None,
+            payload: None,
+            text: String::new(),
+            offers: Arc::new([]),
+            addressees: Arc::new(Addressees::operators()),
+            envelope: Bytes::new(),
+            about,
+        }
+    }
+
+    #[test]
+    fn only_new_questions_are_looked_at_to_announce_them() {
+        let (people, boss) = (People::new(), "boss".parse().unwrap());
+        let [first, second, third] = [9, 8, 7].map(|number| people.ask(asked(number, "boss"), &[]));
+        let other = people.ask(asked(1, "judge"), &[]);
+        let new = |after| {
+            let new = people.unannounced(&boss, after).into_iter();
+            new.map(|new| (new.number, new.asked.id)).collect::<Vec<_>>()
+        };
+        let all = new(0);
+        let ids = |of: &[&AskedQuestion]| of.iter().map(|question| question.asked.id).collect::<Vec<_>>();
+        assert_eq!(all.iter().map(|(_, id)| *id).collect::<Vec<_>>(), ids(&[&first, &second, &third]));
+        let newest = all[2].0;
+        assert_eq!(new(newest), []);
+        let by = Answerer::operator(Name::system());
+        people.act_here(first.asked.id, &by, QuestionAct::Announce, None, Time::default()).unwrap();
+        people.act_here(other.asked.id, &by, QuestionAct::Show, None, Time::default()).unwrap();
+        assert_eq!(new(0), all[1..]);
+        drop(second);
+        assert_eq!(people.first_unannounced(&boss).unwrap().0.id, third.asked.id);
+        assert_eq!(new(newest), [], "no change of an older one is a new question");
+        // One that is asked again is new.
+        let id = third.asked.id;
+        drop(third);
+        let again = people.ask(asked(7, "boss"), &[]);
+        assert_eq!(new(newest).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [id]);
+        drop((first, again, other));
+        assert!(people.lock().unannounced.is_empty() && people.first_unannounced(&boss).is_none());
     }
 }
