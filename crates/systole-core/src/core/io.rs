@@ -541,7 +541,8 @@ pub enum AttachmentEnd {
     /// Its input took effect, in a step that is durable.
     Effective,
     /// Its changes are durable, but its input had no effect: the thread of the handler was over, by a deadline or a
-    /// cancellation, or had no room for the answer.
+    /// cancellation, or had no room for the answer; or the outcome of a handler with a [note](Attachment::note) was not the
+    /// answer of its thread, so that the note was not written.
     Late,
     /// Neither: the organism ends or the conversation moves, and the handler's message runs again; or the input was refused.
     Dropped,

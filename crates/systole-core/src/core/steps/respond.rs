@@ -58,8 +58,7 @@ impl Core {
         let (Owner::Listener(listener), false) = (thread.owner, is_late) else {
             let emitted = self.step.books.emitted(outcome.emissions());
             self.step.books.cancelled(emitted);
-            let ticket = self.consume(holdings, false);
-            if let Some(ticket) = ticket {
+            if let Some((ticket, _)) = self.consume(holdings, false) {
                 self.step.out.taken(ticket, AttachmentEnd::Late);
             }
             return self.tree.touch(key);
@@ -83,11 +82,11 @@ impl Core {
                 self.keep_refused(key, listener, source.number, wrote.as_ref(), &verdicts);
                 let draft = holdings.draft.take();
                 let room = self.room_for_answer(key, &verdicts);
-                let ticket = self.consume(holdings, matches!(room, Some(Ok(()))));
-                let end = if matches!(room, Some(Err(_))) { AttachmentEnd::Late } else { AttachmentEnd::Effective };
+                let attached = self.consume(holdings, matches!(room, Some(Ok(()))));
+                let has_room = !matches!(room, Some(Err(_)));
                 self.respond_with((key, listener), source, (verdicts, room), draft);
-                if let Some(ticket) = ticket {
-                    self.step.out.taken(ticket, end);
+                if let Some((ticket, end)) = attached {
+                    self.step.out.taken(ticket, if has_room { end } else { AttachmentEnd::Late });
                 }
             }
             Err(fault) => {
@@ -96,10 +95,10 @@ impl Core {
                 self.tree.event(key, &mut self.step, || EventKind::Faulted { fault: fault.clone(), misroute: None });
                 self.keep_unreadable(key, listener, source.number, wrote.as_ref(), &fault);
                 self.draft_over(holdings.draft.take(), DraftEnd::Refused);
-                let ticket = self.consume(holdings, false);
+                let attached = self.consume(holdings, false);
                 self.refuse_response(key, source, fault);
-                if let Some(ticket) = ticket {
-                    self.step.out.taken(ticket, AttachmentEnd::Effective);
+                if let Some((ticket, end)) = attached {
+                    self.step.out.taken(ticket, end);
                 }
             }
         }

@@ -508,9 +508,8 @@ impl Core {
             return self.entrance.push(self.tree[self.tree[key].root].owner.into(), Item::Response(response));
         }
         let answers = diverged.is_none() && matches!(outcome, HandlerOutcome::Failed(_));
-        let ticket = self.consume(holdings, answers);
-        if let Some(ticket) = ticket {
-            self.step.out.taken(ticket, AttachmentEnd::Effective);
+        if let Some((ticket, end)) = self.consume(holdings, answers) {
+            self.step.out.taken(ticket, end);
         }
         match (diverged, outcome) {
             (Some(fault), _) => self.fail_shown(key, fault),
@@ -525,8 +524,10 @@ impl Core {
 
     /// Writes that the message of a handler was consumed, with the answer of a fan-out that it was, and the handler's
     /// attachment; with the note of that, if the handler `answers` its thread. Its slot is free. Returns the ticket of the
-    /// attachment, whose end the caller knows and reports.
-    pub(super) fn consume(&mut self, mut holdings: Holdings, answers: bool) -> Option<u64> {
+    /// attachment, and its end as long as the thread is open: a note that is not written was too late. The caller reports it.
+    pub(super) fn consume(&mut self, mut holdings: Holdings, answers: bool) -> Option<(u64, AttachmentEnd)> {
+        let has_note = holdings.attachment.as_ref().is_some_and(|attachment| attachment.note.is_some());
+        let end = if has_note && !answers { AttachmentEnd::Late } else { AttachmentEnd::Effective };
         if let Some(record) = &mut holdings.record {
             // Before the end of the message, which takes no notes behind it.
             let note = holdings.attachment.as_mut().and_then(|attachment| attachment.note.take());
@@ -543,7 +544,7 @@ impl Core {
                 self.step.out.write(|| Op::Delivered { fan, count });
             }
         }
-        self.let_go(holdings)
+        self.let_go(holdings).map(|ticket| (ticket, end))
     }
 
     /// Takes the holdings of a handler whose thread was over before: its attachment is written all the same.

@@ -11,7 +11,7 @@ use systole_xml::ladder::Raw;
 
 use super::random::Random;
 use super::simulation::start_shard;
-use crate::payloads::{qname, reply, xml};
+use crate::payloads::{call, qname, reply, xml};
 
 const TICKET: u64 = 7;
 const TIME: &str = "2030-01-01T00:00:00Z";
@@ -44,11 +44,18 @@ struct Race {
 
 impl Race {
     fn new(seed: u64) -> Self {
+        Self::of(seed, OnRestart::Reattach)
+    }
+
+    /// A race of a handler that a restart treats so. It may call a clerk, which never replies.
+    fn of(seed: u64, on_restart: OnRestart) -> Self {
         let mut contract = Contract::new(Name::parse("judge").expect("a name"));
         (contract.accepts, contract.replies) = (vec![qname("q0")], vec![qname("a0")]);
-        contract.on_restart = OnRestart::Reattach;
+        (contract.calls, contract.on_restart) = (vec![qname("q1")], on_restart);
+        let mut clerk = Contract::new(Name::parse("clerk").expect("a name"));
+        (clerk.accepts, clerk.replies) = (vec![qname("q1")], vec![qname("a1")]);
         let client = ClientContract::new(Name::parse("alice").expect("a name")).calls(vec![qname("q0")]);
-        let blueprint = Arc::new(Blueprint::new("court", vec![contract], vec![client]));
+        let blueprint = Arc::new(Blueprint::new("court", vec![contract, clerk], vec![client]));
         let (mut journal, now) = (MemoryJournal::new([7; 32]), TIME.parse().expect("a time"));
         let core = start(&blueprint, &mut journal, now);
         let mut race = Self {
@@ -90,7 +97,9 @@ impl Race {
         let Some(output) = self.core.poll(self.now) else { return false };
         match output {
             Output::Append { .. } => self.appends.push_back(output),
-            Output::Start(Start { invocation, message, .. }) => self.running = Some((invocation, message.thread)),
+            Output::Start(Start { invocation, listener, message, .. }) if listener == self.judge() => {
+                self.running = Some((invocation, message.thread))
+            }
             Output::Abort { invocation, .. } if self.running.take_if(|(id, _)| *id == invocation).is_some() => {
                 self.core.handle(Input::Finished { invocation, outcome: HandlerOutcome::Aborted }, self.now);
             }
@@ -106,6 +115,10 @@ impl Race {
             _ => {}
         }
         true
+    }
+
+    fn judge(&self) -> ListenerId {
+        self.blueprint.listeners().next().expect("there is one").0
     }
 
     /// Writes the oldest step.
@@ -130,15 +143,19 @@ impl Race {
         let Some((invocation, _)) = self.running.take() else { return };
         let is_answer = self.random.once_in(2);
         self.said = Some(is_answer);
-        let note = AttachedNote { index: 0, name: "word".into(), value: "1".into() };
-        let attachment = Attachment { ops: Vec::new(), note: Some(note), ticket: TICKET };
-        self.core.handle(Input::Attached { invocation, attachment }, self.now);
+        self.attach(invocation);
         self.step_a_little();
         let outcome = match is_answer {
             true => HandlerOutcome::Emitted(vec![reply("a0", 1)]),
             false => HandlerOutcome::Failed(Failure::new("no")),
         };
         self.core.handle(Input::Finished { invocation, outcome }, self.now);
+    }
+
+    fn attach(&mut self, invocation: InvocationId) {
+        let note = AttachedNote { index: 0, name: "word".into(), value: "1".into() };
+        let attachment = Attachment { ops: Vec::new(), note: Some(note), ticket: TICKET };
+        self.core.handle(Input::Attached { invocation, attachment }, self.now);
     }
 
     fn rival(&mut self, rival: &str) {
@@ -209,4 +226,40 @@ fn a_party_is_told_that_its_answer_counts_if_and_only_if_it_is_the_answer_of_the
         }
         assert!(ends[0] > 20 && ends[1] + ends[2] > 20, "{rival} never wins, or always: {ends:?}");
     }
+}
+
+#[test]
+fn a_party_whose_word_is_no_answer_of_the_thread_is_told_that_it_does_not_count() {
+    let outcomes = [
+        HandlerOutcome::Emitted(Vec::new()),
+        HandlerOutcome::Emitted(vec![call("q0", 1)]),
+        HandlerOutcome::Wrote(Raw::new("no element at all")),
+        HandlerOutcome::Panicked,
+    ];
+    for outcome in outcomes {
+        let (mut race, what) = (Race::new(1), format!("{outcome:?}"));
+        let (invocation, _) = race.running.take().expect("the handler runs");
+        race.attach(invocation);
+        race.core.handle(Input::Finished { invocation, outcome }, race.now);
+        race.settle();
+        assert_eq!((race.told, race.noted), (Some(AttachmentEnd::Late), false), "{what}");
+        assert!(race.left.values().all(|is_word| !is_word), "{what}: {:?}", race.left);
+    }
+}
+
+#[test]
+fn a_party_whose_handler_ends_without_the_calls_that_it_made_before_is_told_that_it_does_not_count() {
+    let mut race = Race::of(1, OnRestart::Replay);
+    let (invocation, _) = race.running.take().expect("the handler runs");
+    let requests = vec![call("q1", 1)];
+    race.core.handle(Input::Called { invocation, call: CallId(0), requests, join: Join::All, within: None }, race.now);
+    race.settle();
+    race.running = None;
+    race.core = start(&race.blueprint, &mut race.journal, race.now);
+    race.settle();
+    let (invocation, _) = race.running.take().expect("the handler runs again");
+    race.attach(invocation);
+    race.core.handle(Input::Finished { invocation, outcome: HandlerOutcome::Emitted(vec![reply("a0", 1)]) }, race.now);
+    race.settle();
+    assert_eq!((race.told, race.noted), (Some(AttachmentEnd::Late), false));
 }
