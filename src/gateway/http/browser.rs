@@ -104,17 +104,27 @@ impl Link {
 
     /// The session of a browser that has signed in, unless it is over.
     pub(crate) async fn session(&self, app: &AppState, headers: &HeaderMap) -> Result<Option<Session>, QueryError> {
-        let cookies = headers.get_all(COOKIE).iter().filter_map(|field| field.to_str().ok());
-        let mut pairs = cookies.flat_map(|field| field.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let Some((_, statement)) = pairs.find(|(name, _)| *name == self.cookie) else { return Ok(None) };
-        let session = match self.read("cookie", statement) {
-            Some((until, [id, token])) => Some(Session { id, token: Some(TokenHash(token)), until }),
-            None => self.read("link-cookie", statement).map(|(until, [id])| Session { id, token: None, until }),
-        };
-        match session {
-            Some(session) if !self.is_over(app, &session).await? => Ok(Some(session)),
-            _ => Ok(None),
+        for session in self.sessions(headers) {
+            if !self.is_over(app, &session).await? {
+                return Ok(Some(session));
+            }
         }
+        Ok(None)
+    }
+
+    /// The sessions that a browser names. It sends the cookies of all ports of a host, in any bytes (RFC 6265, section 5.4), and
+    /// several of one name where their paths differ.
+    fn sessions(&self, headers: &HeaderMap) -> impl Iterator<Item = Session> {
+        let pairs = headers.get_all(COOKIE).iter().flat_map(|field| field.as_bytes().split(|byte| *byte == b';'));
+        let values =
+            pairs.filter_map(|pair| pair.trim_ascii().strip_prefix(self.cookie.as_bytes())?.strip_prefix(b"="));
+        values.filter_map(|value| {
+            let statement = str::from_utf8(value).ok()?;
+            match self.read("cookie", statement) {
+                Some((until, [id, token])) => Some(Session { id, token: Some(TokenHash(token)), until }),
+                None => self.read("link-cookie", statement).map(|(until, [id])| Session { id, token: None, until }),
+            }
+        })
     }
 
     /// Returns whether a session is over: it was signed out, or its time has passed.
@@ -189,5 +199,37 @@ impl Link {
         let until = Time::from_nanos(u64::from_str_radix(parts.next()?, 16).ok()?);
         let contents: Option<Vec<_>> = parts.map(|part| Some(*Hash::from_hex(part).ok()?.as_bytes())).collect();
         Some((until, contents?.try_into().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_session_is_found_among_all_cookies_of_a_host() {
+        let link = Link::new(&[7; 32]);
+        let (name, until) = (link.cookie(), Time::from_nanos(7));
+        let (by_token, by_link) = (link.sign_in(Some(TokenHash([3; 32])), until), link.sign_in(None, until));
+        let tokens = |fields: &[String]| {
+            let mut headers = HeaderMap::new();
+            for field in fields {
+                headers.append(COOKIE, HeaderValue::from_bytes(field.as_bytes()).unwrap());
+            }
+            link.sessions(&headers).map(|session| session.token.map(|token| token.0[0])).collect::<Vec<_>>()
+        };
+        assert_eq!(tokens(&[format!("name=Zo\u{eb}; {name}={by_token}; theme=\u{6697}")]), [Some(3)]);
+        // Those of other organisms, and of other programs under the same name with a longer path.
+        let other = Link::new(&[8; 32]);
+        let theirs = format!("{}={}", other.cookie(), other.sign_in(None, until));
+        assert_eq!(tokens(&[format!("{theirs};{name}=x; {name}=\u{eb}.; {name}={by_link}")]), [None]);
+        assert_eq!(tokens(&[theirs.clone(), format!("{name}={by_link};{name}={by_token}")]), [None, Some(3)]);
+        for none in
+            [theirs, format!("{name}x={by_token}"), format!("x{name}={by_token}"), name.to_owned(), String::new()]
+        {
+            assert!(tokens(&[none]).is_empty());
+        }
     }
 }
