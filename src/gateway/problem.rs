@@ -182,7 +182,13 @@ impl Problem {
 
     /// An end of a message that the pump has not run again yet after its start.
     pub(crate) fn early() -> Self {
-        let detail = "the organism has started again, or its conversation moves, and its listener does not wait for it yet: repeat the call";
+        Self::starting(
+            "the organism has started again, or its conversation moves, and its listener does not wait for it yet: repeat the call",
+        )
+    }
+
+    /// What is asked for is in the journal, but not back yet after a start.
+    pub(crate) fn starting(detail: impl Into<String>) -> Self {
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "starting", "Temporarily unavailable", detail);
         Self { retry_after: Some(1), ..problem }
     }

@@ -19,11 +19,11 @@ use systole_xml::schema::{FormPage, PayloadSchema};
 use super::act::Recorded;
 use super::record::CostRecord;
 use super::{LookError, Wanted};
-use crate::journal::HistoryRecord;
+use crate::journal::{HistoryRecord, KeptMessage};
 use crate::listeners::human::NOTE;
 use crate::listeners::human::judge::{judge, refusal};
 use crate::listeners::human::people::{Asked, Judged, People, PeopleError, Place, Seen};
-use crate::runtime::Organism;
+use crate::runtime::{Organism, SendError};
 
 /// Largest entry, in bytes, that is judged on the calling thread where there is another one.
 const SHORT: usize = 16 << 10;
@@ -129,13 +129,17 @@ pub enum QuestionError {
     /// No such question is open, or it is for others.
     #[error("there is no such question: it has ended, or is for others")]
     Unknown,
+    /// The journal has the question open, but its listener has not asked it again yet: after a start, while its conversation
+    /// moves, or while the listener is paused.
+    #[error("the question waits, but its listener has not asked it again yet: repeat the call")]
+    NotYet,
     /// A rule forbids the act.
     #[error(transparent)]
     Refused(#[from] QuestionRefusal),
     /// The entry breaks the contract of the listener: the fault has the rule, the place and an example.
     #[error("{}", refusal(.0))]
     Wrong(Box<Fault>),
-    /// The organism ends before the act counts, and asks again after its next start.
+    /// The organism ends, or its journal has failed: the act doesn't count, and the next start asks again, what is open then.
     #[error("the organism ends before the act counts: act again after its next start")]
     Lost,
     /// A part of the request can't be read.
@@ -147,16 +151,6 @@ pub enum QuestionError {
 }
 
 systole_core::vocab::debug_is_display!(QuestionError);
-
-impl From<PeopleError> for QuestionError {
-    fn from(error: PeopleError) -> Self {
-        match error {
-            PeopleError::Unknown => Self::Unknown,
-            PeopleError::Refused(refused) => Self::Refused(refused),
-            PeopleError::Lost => Self::Lost,
-        }
-    }
-}
 
 impl QuestionStateRecord {
     fn of(state: &QuestionState) -> Self {
@@ -342,16 +336,26 @@ impl Questions<'_> {
         }
     }
 
-    /// The error of a question that isn't here. One that has ended before the last start, or long ago, tells how, as far as the
-    /// journal keeps it.
+    /// The error of an act that has no effect. A question that isn't here may be left to the next start, not be asked again yet,
+    /// have ended before the last start or long ago, which tells how as far as the journal keeps it, or be for others.
     async fn told(&self, id: MessageId, error: PeopleError) -> Result<QuestionError, QuestionError> {
-        let query = self.organism.query().map_err(LookError::from)?;
-        let Some(query) = query.filter(|_| error == PeopleError::Unknown) else { return Ok(error.into()) };
+        if let PeopleError::Refused(refused) = error {
+            return Ok(refused.into());
+        }
+        // Without a journal nothing is asked again.
+        let Some(query) = self.organism.query().map_err(LookError::from)? else { return Ok(QuestionError::Unknown) };
+        if matches!(self.organism.ready(), Err(SendError::Closed)) {
+            return Ok(QuestionError::Lost);
+        }
         let kept = query.message(id).await.map_err(LookError::from)?;
         let listener = kept.first().and_then(|kept| kept.path.segments().last()).map(|(listener, _)| listener);
         let is_seen = |listener| self.by.is_operator || self.people.addressees(listener).include(&self.by);
         if !listener.is_some_and(is_seen) {
             return Ok(QuestionError::Unknown);
+        }
+        let is_open = |kept: &KeptMessage| matches!(kept.entry.said, HistoryRecord::Message(_, None));
+        if kept.iter().any(is_open) && listener.is_some_and(|listener| self.people.asks(listener)) {
+            return Ok(QuestionError::NotYet);
         }
         let end = kept.iter().rev().find_map(|kept| match &kept.entry.said {
             HistoryRecord::Recorded(note) if &*note.name == NOTE => {

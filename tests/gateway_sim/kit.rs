@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
@@ -254,6 +255,31 @@ impl Site {
 
     fn with_kit<T>(&self, with: impl FnOnce(&Kit) -> T) -> T {
         with(&self.running.borrow().as_ref().unwrap().kit)
+    }
+
+    /// Begins the end of the organism, and makes a call at each of its first turns, and once behind it; what they gave.
+    pub(crate) fn at_each_turn_of_the_end<T>(&self, call: impl AsyncFn(&Organism) -> T) -> Vec<T> {
+        self.with_kit(|kit| {
+            kit.block_on(async {
+                let organism = kit.organism();
+                let (mut end, mut told) = (Box::pin(organism.drain(Duration::ZERO)), Vec::new());
+                let mut polled = Poll::Pending;
+                for _ in 0..100 {
+                    polled = poll_fn(|context| Poll::Ready(end.as_mut().poll(context))).await;
+                    if polled.is_ready() {
+                        break;
+                    }
+                    told.push(call(organism).await);
+                    tokio::task::yield_now().await;
+                }
+                // The rest takes time, which passes while nobody has a turn.
+                if polled.is_pending() {
+                    end.await;
+                }
+                told.push(call(organism).await);
+                told
+            })
+        })
     }
 
     /// Runs these at the same time, each one's turn ending where it waits; their results in order.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use systole::gateway::PrincipalKind;
+use systole::operations::{Answerer, QuestionError};
+use systole::vocab::Name;
 
 use crate::kit::{Answer, Site, Who, envelope, text};
 
@@ -412,4 +414,48 @@ fn a_late_answer_learns_of_the_first_one_after_a_restart_too() {
     assert!(late["by"] == "amy" && text(&late["detail"]).contains("was answered by amy at "), "{late}");
     act(&zoe, &question, "answer", ANSWER).problem(404, "not_found");
     assert_eq!(sent(&site, &id)["state"], "answered");
+}
+
+#[test]
+fn a_question_that_is_not_asked_again_yet_after_a_start_is_to_be_repeated_and_not_missing() {
+    let (mut site, id) = asked();
+    let (amy, zoe, admin) = (person(&site, "amy"), person(&site, "zoe"), site.admin());
+    let question = only(&amy);
+    // Its listener rests after the start.
+    admin.post("/v1/admin/acts", r#"{"act":"pause","listener":"judge"}"#).is(200);
+    site.kill();
+    site.start();
+    let path = format!("/v1/questions/{question}");
+    for who in [&amy, &admin] {
+        let early = who.get(&path);
+        assert_eq!(early.header("retry-after"), Some("1"), "{early:?}");
+        assert!(text(&early.problem(503, "starting")["detail"]).contains("not asked it again yet"));
+    }
+    for (verb, body) in [("claim", "{}"), ("answer", ANSWER), ("preview", ANSWER), ("decline", "{}")] {
+        act(&amy, &question, verb, body).problem(503, "starting");
+    }
+    // Others don't learn of it, and other messages are no questions.
+    zoe.get(&path).problem(404, "not_found");
+    admin.get(&format!("/v1/questions/{id}")).problem(404, "not_found");
+    admin.post("/v1/admin/acts", r#"{"act":"resume","listener":"judge"}"#).is(200);
+    assert_eq!(only(&amy), question);
+    act(&amy, &question, "answer", ANSWER).is(200);
+    site.wait("the answer", || (sent(&site, &id)["state"] == "answered").then_some(()));
+}
+
+#[test]
+fn an_act_on_a_question_while_the_organism_ends_counts_or_is_left_to_the_next_start() {
+    let (mut site, _) = asked();
+    let question = only(&person(&site, "amy"));
+    let by = Answerer { name: Name::parse("amy").unwrap(), is_operator: false };
+    let told = site.at_each_turn_of_the_end(async |organism| {
+        let questions = organism.questions(by.clone());
+        [questions.look(&question).await.map(drop), questions.claim(&question, false).await.map(drop)]
+    });
+    let told: Vec<_> = told.into_iter().flatten().collect();
+    assert!(told.iter().all(|told| matches!(told, Ok(()) | Err(QuestionError::Lost))), "{told:?}");
+    assert!(matches!(told.last(), Some(Err(QuestionError::Lost))), "{told:?}");
+    site.stop();
+    site.start();
+    assert_eq!(only(&person(&site, "ben")), question);
 }

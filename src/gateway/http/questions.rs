@@ -214,6 +214,7 @@ impl From<QuestionError> for Problem {
                 }
             }
             QuestionError::Wrong(fault) => Self::of_entry(*fault),
+            QuestionError::NotYet => Self::starting(detail),
             QuestionError::Lost => Self::stopping(),
             QuestionError::Invalid(why) => Self::bad_request(why),
             QuestionError::Look(error) => error.into(),

@@ -160,17 +160,18 @@ struct Begun {
     held: watch::Receiver<u64>,
 }
 
-/// The reason why an act on a question has no effect.
+/// The reason why an act on a question has no effect, as far as this run of the organism knows it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PeopleError {
-    /// No such question is open here, or it is for others.
+    /// No such question is here, or it is for others: it may have ended, not be asked again yet, or be left to the next start.
+    /// The operations on questions decide with the journal which.
     #[error("there is no such question, or it is for others, or it has ended before the last start")]
     Unknown,
     /// A rule forbids the act.
     #[error(transparent)]
     Refused(#[from] QuestionRefusal),
-    /// The change doesn't hold: the organism ends, and asks again after its next start.
-    #[error("the organism ends before the act counts: it asks again after its next start")]
+    /// The change doesn't hold: its handler is gone, and the question is asked again.
+    #[error("the organism ends, or the conversation moves, before the act counts: the question is asked again")]
     Lost,
 }
 
@@ -206,6 +207,11 @@ impl People {
     pub(crate) fn addressees(&self, listener: &Name) -> Arc<Addressees> {
         let state = self.lock();
         state.listeners.get(listener).cloned().unwrap_or_else(|| Arc::new(Addressees::operators()))
+    }
+
+    /// Returns whether the handler of a listener is a person: one whose questions were addressed, or that has asked.
+    pub(crate) fn asks(&self, listener: &Name) -> bool {
+        self.lock().listeners.contains_key(listener)
     }
 
     /// The open questions of a listener that were not announced, with numbers above `after`, oldest first.
@@ -357,6 +363,7 @@ impl People {
         let (id, asked) = (asked.id, Arc::new(asked));
         let question = Question::recover(asked.addressees.clone(), before);
         let mut state = self.lock();
+        state.listeners.entry(asked.listener.clone()).or_insert_with(|| asked.addressees.clone());
         state.asked += 1;
         let number = state.asked;
         let open = Open { asked: asked.clone(), number, question, changes, sent: 0, held, told: VecDeque::new() };

@@ -313,9 +313,14 @@ pub(super) fn history_of(
 }
 
 pub(super) fn message(reader: &JournalReader, id: MessageId) -> Result<Vec<KeptMessage>, FileProblem> {
-    let found =
-        reader.rows("WHERE id = ?1", [id.as_uuid().as_bytes()], |_, message: MessageRecord, _, _| Ok(message))?;
-    let Some(message) = found.into_iter().next() else { return Ok(Vec::new()) };
+    let read = |condition| {
+        let read = |_: &_, message: MessageRecord, _, _| Ok(message);
+        Ok::<_, FileProblem>(reader.rows(condition, [id.as_uuid().as_bytes()], read)?.into_iter().next())
+    };
+    // Ids have no index, but the open messages have one, and are few beside those that are kept.
+    let open = read("WHERE ended IS NULL AND id = ?1")?;
+    let found = if open.is_none() { read("WHERE id = ?1")? } else { open };
+    let Some(message) = found else { return Ok(Vec::new()) };
     let thread = reader.entries("WHERE number = ?1", [message.thread.cast_signed()])?.pop();
     let Some(thread) = thread else { return Ok(Vec::new()) };
     let place = Place::of(reader, &thread.record)?;
