@@ -29,11 +29,11 @@ fn who_left_a_body_unread_says_that_the_connection_ends() {
     let site = Site::new();
     let ada = site.party("ada");
     let long = "x".repeat(300_000);
-    let json = [("Content-Type", "application/json")];
+    let table = [("Content-Type", "text/csv")];
     for (method, path, status) in
         [("POST", "/v1/messages", 415), ("POST", "/v1/nothing", 404), ("DELETE", "/v1/messages", 405)]
     {
-        let request = String::from_utf8(ada.request(method, path, &json, &long)).unwrap();
+        let request = String::from_utf8(ada.request(method, path, &table, &long)).unwrap();
         let mut stream = ada.connect();
         // The server may have hung up before all of it is written.
         let _ = stream.write_all(request.replace("Connection: close\r\n", "").as_bytes());
@@ -110,7 +110,7 @@ const MALFORMED: &[(&str, u16, &str)] = &[
         "content_encoding",
     ),
     (
-        "POST /v1/messages HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nContent-Type: application/json\r\n\
+        "POST /v1/messages HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nContent-Type: text/csv\r\n\
          Content-Length: 2\r\n\r\n{}",
         415,
         "media_type",
