@@ -1,5 +1,7 @@
 # Functions of the demos, to be sourced: an organism in the current folder, and tokens for its principals.
 systole=${SYSTOLE:-systole}
+# The demos change the folder.
+[[ $systole != */* ]] || systole=$(realpath "$systole")
 work=$(mktemp -d)
 started=
 trap 'kill $started 2>/dev/null || :; rm -rf "$work"' EXIT

@@ -1,31 +1,16 @@
 //! `systole ask` as a process: one message in, one answer out, and the exit code.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::kit::waiting::until;
-use crate::kit::{Scratch, fresh};
+use crate::kit::{self, Scratch, fresh};
 
 const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run");
 
 /// Exit code, standard output, standard error.
 fn ask(directory: &Path, args: &[&str], input: &str) -> (i32, String, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_systole"))
-        .arg("ask")
-        .args(args)
-        .current_dir(directory)
-        .env_remove("SYSTOLE_LOG")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A command that reads no standard input may have ended.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    kit::said(directory, &[&["ask"], args].concat(), input)
 }
 
 fn said(args: &[&str], input: &str) -> (i32, String, String) {

@@ -1,12 +1,10 @@
 //! Payloads as JSON on the command line: asked, converted, described.
 
 use std::fs;
-use std::io::Write;
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::kit::Scratch;
+use crate::kit::{Scratch, said};
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:calc" elementFormDefault="qualified">
   <xs:element name="add"><xs:complexType><xs:sequence>
@@ -21,24 +19,6 @@ clients:
 listeners:
   - { name: parrot, echo: true, schemas: [calc.xsd], accepts: ["{urn:calc}add"], replies: ["{urn:calc}add"] }
 "#;
-
-/// Exit code, standard output, standard error.
-fn said(folder: &Scratch, args: &[&str], input: &str) -> (i32, String, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_systole"))
-        .args(args)
-        .current_dir(folder.as_ref())
-        .env_remove("SYSTOLE_LOG")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A command that reads no standard input may have ended.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 fn folder(name: &str) -> Scratch {
     let folder = Scratch::new(name);

@@ -1,6 +1,7 @@
 //! Helpers of the tests of the program.
 
 use std::fs;
+use std::io::Write;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -21,6 +22,24 @@ pub(crate) fn fresh(name: &str) -> PathBuf {
 #[track_caller]
 pub(crate) fn has(text: &str, parts: &[&str]) {
     parts.iter().for_each(|part| assert!(text.contains(part), "no {part} in {text}"));
+}
+
+/// Runs the program, and returns exit code, standard output and standard error.
+pub(crate) fn said(directory: &Path, args: &[&str], input: &str) -> (i32, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(args)
+        .current_dir(directory)
+        .env_remove("SYSTOLE_LOG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that reads no standard input may have ended.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
 /// A folder of a test, removed when the test drops it.
