@@ -34,7 +34,7 @@ pub(super) fn calls() -> [Call; 7] {
             .limit("Entries of a page.")
             .query::<String>("listener", "Only those to that listener; `-a -b` leaves out these two.")
             .answers::<QuestionPage>(StatusCode::OK, "A page.")
-            .refuses(&[403]),
+            .refuses(&[403, 422]),
         Call::get("/v1/questions/{id}", look)
             .about(
                 "questions",
