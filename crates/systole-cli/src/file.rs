@@ -24,7 +24,6 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
 }
 
 /// Reads standard input, of at most `most` bytes.
-#[cfg(feature = "gateway")]
 pub(super) fn from_stdin(most: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     std::io::stdin().take(most + 1).read_to_end(&mut bytes).map_err(Failure::System)?;

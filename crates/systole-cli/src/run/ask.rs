@@ -14,7 +14,10 @@ use systole::listeners::human::Console;
 use systole::process::conceal;
 use systole::runtime::{Conversation, Events, Observed, Organism, SendError};
 use systole_core::core::{Egress, EventKind};
-use systole_core::vocab::{QName, XmlLimits};
+use systole_core::vocab::QName;
+#[cfg(feature = "gateway")]
+use systole_core::vocab::XmlLimits;
+#[cfg(feature = "gateway")]
 use systole_xml::ladder::strict::canonicalize;
 use systole_xml::schema::Catalog;
 use tokio::time::{sleep, timeout};
