@@ -262,6 +262,10 @@ impl Core {
             record.ordinal,
             &mut self.step,
         );
+        // A conversation that an operator retries has no other record of the ordinals that are taken.
+        if let (Some(parent), Owner::Listener(listener)) = (parent, owner) {
+            self.tree[parent].reserve_ordinals(listener, record.ordinal);
+        }
         if record.spawned {
             self.tree.spawned.insert(record.id, key);
         }

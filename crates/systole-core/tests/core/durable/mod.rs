@@ -69,6 +69,11 @@ fn nothing_is_lost_or_doubled_in_any_history() {
 }
 
 #[test]
+fn the_open_children_of_a_retried_thread_keep_their_places_in_paths() {
+    Simulation::new(85_955, false).play();
+}
+
+#[test]
 fn an_operator_opens_no_conversation_in_a_core_that_has_given_its_partitions_up() {
     Simulation::new(5226, false).play();
 }
