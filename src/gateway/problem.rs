@@ -187,7 +187,7 @@ impl Problem {
         )
     }
 
-    /// What is asked for is in the journal, but not back yet after a start.
+    /// The journal has it, but it is not back yet after a start.
     pub(crate) fn starting(detail: impl Into<String>) -> Self {
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "starting", "Temporarily unavailable", detail);
         Self { retry_after: Some(1), ..problem }

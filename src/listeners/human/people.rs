@@ -67,7 +67,7 @@ pub(crate) type Place = (Time, MessageId);
 
 struct Open {
     asked: Arc<Asked>,
-    /// Its number among the questions that were asked.
+    /// The number among the questions that were asked.
     number: u64,
     question: Question,
     /// To the handler.
@@ -112,7 +112,7 @@ pub(crate) struct Asked {
 #[cfg(feature = "gateway")]
 pub(crate) struct Unannounced {
     pub(crate) asked: Arc<Asked>,
-    /// Its number in the order in which questions were asked in this run. One that is asked again has another.
+    /// The number in the order in which questions were asked in this run. One that is asked again has another.
     pub(crate) number: u64,
     /// The changes of this question that hold; closed when it is over, or asked again.
     pub(crate) held: watch::Receiver<u64>,
@@ -413,7 +413,7 @@ impl State {
 }
 
 impl Open {
-    /// Its place among the questions that were not announced.
+    /// The place among the questions that were not announced.
     fn announcement(&self) -> (Name, u64) {
         (self.asked.listener.clone(), self.number)
     }
@@ -435,7 +435,7 @@ impl Open {
 }
 
 impl Asked {
-    /// Its place among the open questions.
+    /// The place among the open questions.
     pub(crate) fn place(&self) -> Place {
         (self.since, self.id)
     }

@@ -18,7 +18,7 @@ pub(super) struct TimerId {
 /// The time of something that runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
-    /// Its start, without the jumps of the date.
+    /// The start, without the jumps of the date.
     since: Time,
     timer: Option<TimerId>,
 }

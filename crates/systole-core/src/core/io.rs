@@ -424,7 +424,7 @@ pub enum Output {
     Taken {
         /// Ticket of the attachment.
         ticket: u64,
-        /// What became of it.
+        /// The end of it.
         end: AttachmentEnd,
     },
     /// A note of a handler is durable.
@@ -538,9 +538,9 @@ pub struct AttachedNote {
 /// The end of an [`Attachment`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachmentEnd {
-    /// Its input took effect, in a step that is durable.
+    /// The input took effect, in a step that is durable.
     Effective,
-    /// Its changes are durable, but its input had no effect: the thread of the handler was over, by a deadline or a
+    /// The changes are durable, but the input had no effect: the thread of the handler was over, by a deadline or a
     /// cancellation, or had no room for the answer; or the outcome of a handler with a [note](Attachment::note) was not the
     /// answer of its thread, so that the note was not written.
     Late,

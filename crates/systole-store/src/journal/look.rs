@@ -557,7 +557,7 @@ pub(super) fn waits(reader: &JournalReader, messages: &[Number]) -> Result<Vec<(
     Ok(found)
 }
 
-/// What an answer of a model used, as a note on its request has it. Other notes may be no JSON, or have something else there.
+/// The use of an answer of a model, as a note on its request has it. Other notes may be no JSON, or have something else there.
 const USED: &str = "CASE WHEN json_valid(note.value) THEN CASE json_type(note.value, '$.value.usage') \
                     WHEN 'object' THEN json_extract(note.value, '$.value.usage') END END";
 

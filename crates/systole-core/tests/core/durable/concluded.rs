@@ -33,7 +33,7 @@ struct Race {
     running: Option<(InvocationId, ThreadId)>,
     /// States whether it said its word, and as an answer rather than a failure.
     said: Option<bool>,
-    /// What the party was told.
+    /// The answer to the party.
     told: Option<AttachmentEnd>,
     /// The answers that left, by number, since a crash may repeat one: true for the word of the party, false for a fault of the
     /// pump.

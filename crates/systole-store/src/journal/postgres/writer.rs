@@ -29,7 +29,7 @@ const STEPS: usize = 4096;
 /// The bytes of these steps, before they are compressed, at which it does.
 const BYTES: usize = 16 << 20;
 
-/// How much further the log may be while the tables are fed, until the organism waits for that.
+/// The lead of the log while the tables are fed, at which the organism waits for that.
 const LATE: usize = 8;
 
 /// A journal in a database, open for writing.

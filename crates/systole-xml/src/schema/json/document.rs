@@ -47,7 +47,7 @@ pub(super) enum Kind {
     Plain,
     Escaped,
     Array,
-    /// Its keys and values follow in turn.
+    /// The keys and values follow in turn.
     Object,
 }
 
