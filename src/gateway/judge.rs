@@ -3,19 +3,17 @@
 //! turns there.
 
 use std::collections::VecDeque;
-use std::str::Utf8Error;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
-use bytes::Bytes;
-use serde_json::value::RawValue;
+use bytes::{Bytes, BytesMut};
 use systole_core::core::{
     Answered, Blueprint, ClientId, ListenerId, Party, ReadAnswer, ReadMessage, precheck, precheck_answer,
+    precheck_read, precheck_valid,
 };
-use systole_core::vocab::{Fault, Name, QName, XmlLimits, ns};
-use systole_xml::ladder::strict::canonicalize;
-use systole_xml::ladder::{Raw, StrictError};
-use systole_xml::schema::{FromJsonError, SchemaError, Validator};
+use systole_core::vocab::{Fault, Name, QName, ns};
+use systole_xml::ladder::Raw;
+use systole_xml::schema::{JsonRefusal, Validator};
 use tokio::sync::oneshot;
 
 use crate::runtime::Organism;
@@ -101,59 +99,6 @@ impl Drop for Closing {
     }
 }
 
-/// The XML of a payload as JSON that names itself, of those that it may be; valid by the catalog of the validator.
-pub(super) fn payload_of_json(
-    bytes: &[u8],
-    may_be: impl Fn(&QName) -> bool,
-    limits: &XmlLimits,
-    validator: &mut Validator,
-) -> Result<Bytes, JsonRefusal> {
-    let text = std::str::from_utf8(bytes).map_err(JsonRefusal::Encoding)?;
-    let read = validator.catalog().from_named_json(text, may_be, limits).map_err(JsonRefusal::Form)?;
-    let xml = Bytes::copy_from_slice(read.xml().as_bytes());
-    let payload = canonicalize(&xml, limits).map_err(JsonRefusal::Xml)?;
-    let root = payload.root().clone();
-    match validator.validate(payload) {
-        Ok(_) => Ok(xml),
-        Err(error) => {
-            let catalog = validator.catalog();
-            let example = catalog.get(&root).and_then(|schema| catalog.to_named_json(schema.example()?));
-            Err(JsonRefusal::Rules { pointers: read.pointers(&error), error: Box::new(error), example })
-        }
-    }
-}
-
-impl JsonRefusal {
-    /// The refusal of an item of an array.
-    fn inside(mut self, index: usize) -> Self {
-        match &mut self {
-            Self::Form(error) => error.pointer.insert_str(0, &format!("/{index}")),
-            Self::Rules { pointers, .. } => {
-                pointers.iter_mut().for_each(|pointer| pointer.insert_str(0, &format!("/{index}")));
-            }
-            Self::Encoding(_) | Self::Array(_) | Self::Xml(_) => {}
-        }
-        self
-    }
-}
-
-/// The reason why JSON is no valid payload.
-#[derive(Debug)]
-pub(super) enum JsonRefusal {
-    Encoding(Utf8Error),
-    /// It begins as an array, and is none.
-    Array(serde_json::Error),
-    Form(FromJsonError),
-    /// The XML that it makes passes a limit.
-    Xml(StrictError),
-    /// It breaks rules of its schema: the place of each, and an example as JSON.
-    Rules {
-        error: Box<SchemaError>,
-        pointers: Vec<String>,
-        example: Option<String>,
-    },
-}
-
 impl fmt::Debug for Judge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Judge").finish_non_exhaustive()
@@ -193,36 +138,20 @@ impl Judge {
         self.look(Party::Client(client), size, look).await
     }
 
-    /// The XML of a payload that a client sends as JSON, which names it; `None` if the thread has ended.
-    pub(super) async fn json(&self, client: ClientId, bytes: Bytes) -> Option<Result<Bytes, JsonRefusal>> {
+    /// The same for a payload that a client sends as JSON, which names it.
+    pub(super) async fn json(
+        &self,
+        client: ClientId,
+        bytes: Bytes,
+    ) -> Option<Result<Result<ReadMessage, Fault>, JsonRefusal>> {
         let size = bytes.len();
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
             let calls = blueprint.calls(Party::Client(client));
             let may_be = |name: &QName| calls.contains(name) || name.namespace() == ns::META;
-            payload_of_json(&bytes, may_be, &blueprint.limits.xml, validator)
+            let payload = validator.payload_of_json(&bytes, may_be, &blueprint.limits.xml)?;
+            Ok(precheck_valid(payload, client, blueprint, validator))
         };
         self.look(Party::Client(client), size, look).await
-    }
-
-    /// The XML of the payloads with which a listener answers as JSON: one that names itself, or an array of such; `None` if the
-    /// thread has ended.
-    pub(super) async fn answer_json(&self, listener: ListenerId, bytes: Bytes) -> Option<Result<Bytes, JsonRefusal>> {
-        let size = bytes.len();
-        let look = move |blueprint: &Blueprint, validator: &mut Validator| {
-            let (contract, limits) = (&blueprint[listener], &blueprint.limits.xml);
-            let may_be = |name: &QName| contract.replies.contains(name) || contract.calls.contains(name);
-            if !bytes.trim_ascii_start().starts_with(b"[") {
-                return payload_of_json(&bytes, may_be, limits, validator);
-            }
-            let items: Vec<&RawValue> = serde_json::from_slice(&bytes).map_err(JsonRefusal::Array)?;
-            let mut all = Vec::new();
-            for (index, item) in items.into_iter().enumerate() {
-                let payload = payload_of_json(item.get().as_bytes(), may_be, limits, validator);
-                all.extend_from_slice(&payload.map_err(|refusal| refusal.inside(index))?);
-            }
-            Ok(all.into())
-        };
-        self.look(Party::Listener(listener), size, look).await
     }
 
     /// The listener of a name.
@@ -243,6 +172,26 @@ impl Judge {
         let size = bytes.len();
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
             precheck_answer(Raw::new(bytes), to, listener, blueprint, validator).map(|checked| checked.read)
+        };
+        self.look(Party::Listener(listener), size, look).await
+    }
+
+    /// The same for payloads that a listener sends as JSON: one that names itself, or an array of such.
+    pub(super) async fn answer_json(
+        &self,
+        listener: ListenerId,
+        to: Answered,
+        bytes: Bytes,
+    ) -> Option<Result<Result<ReadAnswer, Fault>, JsonRefusal>> {
+        let size = bytes.len();
+        let look = move |blueprint: &Blueprint, validator: &mut Validator| {
+            let contract = &blueprint[listener];
+            let may_be = |name: &QName| contract.replies.contains(name) || contract.calls.contains(name);
+            let payloads = validator.payloads_of_json(&bytes, may_be, &blueprint.limits.xml)?;
+            let mut xml = BytesMut::new();
+            payloads.iter().for_each(|payload| xml.extend_from_slice(payload.payload().bytes()));
+            let read = ReadAnswer::of_valid(Raw::new(xml.freeze()), payloads);
+            Ok(precheck_read(read, to, listener, blueprint, validator).map(|checked| checked.read))
         };
         self.look(Party::Listener(listener), size, look).await
     }

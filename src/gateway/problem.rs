@@ -11,9 +11,8 @@ use serde_json::{Map, Value, json};
 use systole_core::inbox::{InboxError, InboxProblem, JobError};
 use systole_core::mailbox::Refused;
 use systole_core::vocab::{BrokenRule, Fault, FaultCode};
-use systole_xml::schema::JsonProblem;
+use systole_xml::schema::{JsonProblem, JsonRefusal};
 
-use super::judge::JsonRefusal;
 use super::notices::DelegateFailure;
 use super::service::{ActError, Ending};
 use super::submissions::SubmitError;
@@ -324,7 +323,6 @@ impl From<JsonRefusal> for Problem {
     fn from(refusal: JsonRefusal) -> Self {
         match refusal {
             JsonRefusal::Encoding(error) => Self::bad_request(format!("the body is not UTF-8: {error}")),
-            JsonRefusal::Array(error) => Self::unprocessable("malformed", format!("not well-formed JSON: {error}")),
             JsonRefusal::Xml(error) => Self::unprocessable("payload", error.to_string()).with("pointer", ""),
             JsonRefusal::Form(error) => {
                 let detail = error.to_string();
@@ -355,6 +353,7 @@ impl From<JsonRefusal> for Problem {
                     None => problem,
                 }
             }
+            _ => Self::unprocessable("payload", refusal.to_string()),
         }
     }
 }

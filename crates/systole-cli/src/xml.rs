@@ -149,11 +149,12 @@ fn converted(document: &Document, catalog: &Catalog) -> Result<ExitCode, Failure
     if bytes.len() > limits.message_bytes {
         return Err(Failure::no(format!("{name}: more than {} bytes: raise --message-bytes", limits.message_bytes)));
     }
+    let mut validator = Validator::new(Arc::new(catalog.clone()));
     if json::is_json(bytes) {
-        return match json::to_xml(bytes, |_| true, catalog, limits) {
-            Ok(xml) => show(strict::canonicalize(&xml, limits).map_err(|error| document.refused(&error))?.bytes()),
-            Err(mistakes) => {
-                for mistake in mistakes {
+        return match validator.payload_of_json(bytes, |_| true, limits) {
+            Ok(payload) => show(payload.payload().bytes()),
+            Err(refusal) => {
+                for mistake in refusal.mistakes() {
                     print::note(Escaped::line(&format!("{name}: {mistake}")));
                 }
                 Ok(ExitCode::FAILURE)
@@ -161,7 +162,7 @@ fn converted(document: &Document, catalog: &Catalog) -> Result<ExitCode, Failure
         };
     }
     let payload = strict::canonicalize(bytes, limits).map_err(|error| document.refused(&error))?;
-    let valid = Validator::new(Arc::new(catalog.clone())).validate(payload);
+    let valid = validator.validate(payload);
     let valid = valid.map_err(|error| Failure::no(format!("{name}: {error}")))?;
     show(json::of_xml(valid.payload(), catalog).unwrap_or_default().as_bytes())
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use systole_core::core::{Answered, Party, ReadMessage};
+use systole_core::core::{Answered, ClientId, Party, ReadAnswer, ReadMessage};
 use systole_core::journal::{MailState, SubmissionRecord};
 use systole_core::mailbox::{MailboxInput, Refused, Repeated, Settlement};
 use systole_core::vocab::{MessageId, Name, ThreadId, Time, Traceparent};
@@ -71,11 +71,17 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
     let key = idempotency_key(request.headers())?;
     let caller = caller(request.headers());
     let known = request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::unauthorized)?;
-    let (mut body, form) = payload_body(app, request).await?;
-    if form == Form::Json {
-        body = as_xml(app, &from, body).await?;
-    }
-    let (submission, envelope) = judged(app, from, body.clone(), key, caller).await?;
+    let (body, form) = payload_body(app, request).await?;
+    app.open()?;
+    let (read, body) = match form {
+        Form::Xml => (judge(app, &from, body.clone()).await?, body),
+        Form::Json => {
+            let read = judge_json(app, &from, body).await?;
+            let xml = read.payload.bytes().clone();
+            (read, xml)
+        }
+    };
+    let (submission, envelope) = submission(app, from, (read, &body), key, caller)?;
     if wait.is_zero() {
         let kept = hand_over(app, submission, envelope).await?;
         return Ok(Posted { kept, answers: Vec::new(), ended: false, body, form });
@@ -116,25 +122,25 @@ pub(in crate::gateway) async fn take(
     bytes: Bytes,
     key: Option<String>,
 ) -> Result<Kept, Problem> {
-    let (submission, envelope) = judged(app, from, bytes, key, None).await?;
+    app.open()?;
+    let read = judge(app, &from, bytes.clone()).await?;
+    let (submission, envelope) = submission(app, from, (read, &bytes), key, None)?;
     hand_over(app, submission, envelope).await
 }
 
-/// Judges an envelope of a client; returns its submission, and the envelope as re-encoded.
-async fn judged(
+/// The submission of a message that was judged, and its envelope as re-encoded; `bytes` tell it from others of the same key.
+fn submission(
     app: &AppState,
     from: Name,
-    bytes: Bytes,
+    (mut read, bytes): (ReadMessage, &[u8]),
     key: Option<String>,
     caller: Option<Traceparent>,
 ) -> Result<(SubmissionRecord, Envelope), Problem> {
-    app.open()?;
-    let key = key.map(|key| (key.into(), *blake3::hash(&bytes).as_bytes()));
-    let mut read = judge(app, &from, bytes).await?;
+    let key = key.map(|key| (key.into(), *blake3::hash(bytes).as_bytes()));
     // Proxies on the way write the header, so it is nearer than the envelope.
     let caller = caller.or_else(|| Traceparent::parse(read.claims.traceparent.as_deref()?));
     read.claims.traceparent = caller.map(|caller| caller.to_string().into());
-    let (submission, envelope) = submission(from, read, key, app.mailboxes.now());
+    let (submission, envelope) = re_encoded(from, read, key, app.mailboxes.now());
     // Check the size as re-encoded.
     let (written, most) = (envelope.0.len(), app.organism.blueprint().limits.xml.message_bytes);
     if written > most {
@@ -211,22 +217,34 @@ pub(super) async fn reply(
 ) -> Result<Response, Problem> {
     Query::of(&request, &[])?;
     let (mut reply, form) = payload_body(&app, request).await?;
+    let mut read = None;
     if form == Form::Json {
-        reply = reply_as_xml(&app, &caller, &id, reply).await?;
+        let of_json;
+        (reply, of_json) = judge_json_reply(&app, &caller, &id, reply).await?;
+        read = Some(of_json);
     }
     if reply.iter().all(u8::is_ascii_whitespace) {
         let detail = "a reply holds at least one payload; to end without one, acknowledge the message";
         return Err(Problem::unprocessable("blank", detail));
     }
-    settle(&app, &caller, &id, Settlement::Reply(reply)).await
+    settle(&app, &caller, &id, (Settlement::Reply(reply), read)).await
 }
 
-/// The XML of payloads that a listener sends as JSON in answer to a message of the caller's mailbox.
-async fn reply_as_xml(app: &AppState, caller: &Caller, id: &str, json: Bytes) -> Result<Bytes, Problem> {
+/// The XML of payloads that a listener sends as JSON in answer to a message of the caller's mailbox, and the verdict of the pump
+/// on them.
+async fn judge_json_reply(
+    app: &AppState,
+    caller: &Caller,
+    id: &str,
+    json: Bytes,
+) -> Result<(Bytes, ReadAnswer), Problem> {
     let id = own(app, caller, id).await?;
-    let (mailbox, _) = app.place_of(id).await?.ok_or_else(no_message)?;
+    let (mailbox, thread) = app.place_of(id).await?.ok_or_else(no_message)?;
     let listener = app.judge.listener(&mailbox).ok_or_else(no_message)?;
-    Ok(app.judge.answer_json(listener, json).await.ok_or_else(Problem::stopping)??)
+    let to = Answered { message: id, thread };
+    let verdict = app.judge.answer_json(listener, to, json).await.ok_or_else(Problem::stopping)?;
+    let read = verdict?.map_err(Problem::of_answer)?;
+    Ok((read.raw.bytes().clone(), read))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -255,7 +273,7 @@ pub(super) async fn fail(
     let Failure { message } = json(&app, request).await?;
     let message = message.filter(|message| !message.trim().is_empty());
     let message = message.unwrap_or_else(|| "the listener failed, and gave no reason".to_owned());
-    settle(&app, &caller, &id, Settlement::Fail(message.into())).await
+    settle(&app, &caller, &id, (Settlement::Fail(message.into()), None)).await
 }
 
 /// The message in a path, which is in a mailbox that the caller sees to.
@@ -269,9 +287,20 @@ pub(super) async fn own(app: &AppState, caller: &Caller, id: &str) -> Result<Mes
     Ok(id)
 }
 
-async fn settle(app: &AppState, caller: &Caller, id: &str, with: Settlement) -> Result<Response, Problem> {
+async fn settle(
+    app: &AppState,
+    caller: &Caller,
+    id: &str,
+    (with, read): (Settlement, Option<ReadAnswer>),
+) -> Result<Response, Problem> {
     let id = own(app, caller, id).await?;
-    conclude(app, id, with).await?;
+    match read {
+        None => conclude(app, id, with).await?,
+        judged => {
+            let acted = app.mailboxes.settle(id, with.clone(), judged);
+            ended(app, id, acted, &with, None).await?;
+        }
+    }
     let value = Taken { id: view::Id::of(&id), state: SubmissionState::Queued };
     Ok(view::document(StatusCode::ACCEPTED, &value))
 }
@@ -406,23 +435,26 @@ async fn acknowledge(app: &Arc<AppState>, posted: &Posted, form: Form) -> Result
     Ok(view::located(response, &format!("/v1/messages/{id}")))
 }
 
-/// The XML of a payload that a client sends as JSON.
-async fn as_xml(app: &AppState, client: &Name, json: Bytes) -> Result<Bytes, Problem> {
-    let Some(Party::Client(id)) = app.organism.blueprint().party(client.as_str()) else {
-        return Err(Problem::stopping());
-    };
-    Ok(app.judge.json(id, json).await.ok_or_else(Problem::stopping)??)
-}
-
 /// Refuses a message now that the pump would refuse later.
 async fn judge(app: &AppState, client: &Name, bytes: Bytes) -> Result<ReadMessage, Problem> {
-    let blueprint = app.organism.blueprint();
-    let Some(Party::Client(id)) = blueprint.party(client.as_str()) else { return Err(Problem::stopping()) };
-    Ok(app.judge.message(id, bytes).await.ok_or_else(Problem::stopping)??)
+    Ok(app.judge.message(id_of(app, client)?, bytes).await.ok_or_else(Problem::stopping)??)
+}
+
+/// The same for a payload as JSON.
+async fn judge_json(app: &AppState, client: &Name, json: Bytes) -> Result<ReadMessage, Problem> {
+    let verdict = app.judge.json(id_of(app, client)?, json).await.ok_or_else(Problem::stopping)?;
+    Ok(verdict??)
+}
+
+fn id_of(app: &AppState, client: &Name) -> Result<ClientId, Problem> {
+    match app.organism.blueprint().party(client.as_str()) {
+        Some(Party::Client(id)) => Ok(id),
+        Some(Party::Listener(_)) | None => Err(Problem::stopping()),
+    }
 }
 
 /// Makes the submission and the re-encoded envelope: `from` is the principal of the token, regardless of the bytes.
-fn submission(
+fn re_encoded(
     from: Name,
     mut read: ReadMessage,
     key: Option<(Arc<str>, [u8; 32])>,

@@ -18,7 +18,6 @@ use super::request::{Form, LIMIT, Query, json as parse, payload_body};
 use super::resource_request::ResourceRequest;
 use super::tasks::Nothing;
 use super::{AppState, view};
-use crate::gateway::judge::payload_of_json;
 use crate::gateway::problem::Problem;
 use crate::operations::{QuestionError, QuestionPage, QuestionRecord, QuestionStateRecord, Questions, Wanted};
 
@@ -158,7 +157,8 @@ async fn entry(app: &AppState, questions: &Questions<'_>, id: &str, request: Req
 pub(in crate::gateway) async fn as_xml(questions: &Questions<'_>, id: &str, json: &[u8]) -> Result<Bytes, Problem> {
     let offers = questions.offers(id).await?;
     let mut validator = Validator::new(Arc::new(Catalog::only(offers.iter().cloned())));
-    Ok(payload_of_json(json, |_| true, questions.limits(), &mut validator)?)
+    let payload = validator.payload_of_json(json, |_| true, questions.limits())?;
+    Ok(payload.payload().bytes().clone())
 }
 
 async fn decline(resource: ResourceRequest) -> Result<Response, Problem> {

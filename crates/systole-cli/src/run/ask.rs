@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,7 +20,7 @@ use systole_core::vocab::QName;
 use systole_core::vocab::XmlLimits;
 #[cfg(feature = "gateway")]
 use systole_xml::ladder::strict::canonicalize;
-use systole_xml::schema::Catalog;
+use systole_xml::schema::{Catalog, Validator};
 use tokio::time::{sleep, timeout};
 
 use super::input::{Input, Message, Taken};
@@ -262,8 +263,10 @@ fn tell_refusals(events: Option<&mut Events>, screen: &Screen) {
 fn as_xml(message: &[u8], config: &Config) -> Result<Bytes, Failure> {
     let client = config.blueprint.clients().map(|(_, client)| client).find(|client| client.name.as_str() == CLIENT);
     let may_be = |name: &QName| client.is_some_and(|client| client.calls.contains(name));
-    let read = json::to_xml(message, may_be, &config.catalog, &config.blueprint.limits.xml);
-    read.map_err(|mistakes| Failure::unusable(mistakes.join("\n")))
+    let mut validator = Validator::new(Arc::new(config.catalog.clone()));
+    let read = validator.payload_of_json(message, may_be, &config.blueprint.limits.xml);
+    let payload = read.map_err(|refusal| Failure::unusable(refusal.mistakes().join("\n")))?;
+    Ok(payload.payload().bytes().clone())
 }
 
 fn print(

@@ -320,13 +320,13 @@ impl Judge<'_> {
         width: usize,
         verdict: impl FnOnce(Validated<Element>) -> Verdict,
     ) -> Verdict {
-        let payload = match draft {
-            ParsedPayload::Proved(payload) => return verdict(payload),
-            ParsedPayload::Unproved(payload) => payload,
+        let payload = match &draft {
+            ParsedPayload::Proved(_) => None,
+            ParsedPayload::Unproved(payload) => Some(payload.clone()),
         };
-        match self.proof_of(&payload) {
+        match self.proof(draft) {
             Ok(payload) => verdict(payload),
-            Err(fault) => refuse(Some(payload), fault, width),
+            Err(fault) => refuse(payload, fault, width),
         }
     }
 
@@ -334,6 +334,14 @@ impl Judge<'_> {
     pub(super) fn proof_of(&mut self, payload: &Canonical) -> Result<Validated<Element>, Fault> {
         let proof = self.validator.validate(payload.clone());
         proof.map_err(|error| faults::payload(payload.root(), &error, self.validator.catalog()))
+    }
+
+    /// The proof of a payload, made where it has none.
+    pub(super) fn proof(&mut self, draft: ParsedPayload) -> Result<Validated<Element>, Fault> {
+        match draft {
+            ParsedPayload::Proved(proof) => Ok(proof),
+            ParsedPayload::Unproved(payload) => self.proof_of(&payload),
+        }
     }
 
     /// Takes a proof from outside, if it is one of the schema that the organism has of that name.

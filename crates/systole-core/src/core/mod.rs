@@ -55,7 +55,9 @@ pub use judge::Decoders;
 pub use key::{InvocationId, ThreadKey};
 pub use latency::Latency;
 #[doc(hidden)]
-pub use precheck::{Answered, PrecheckedAnswer, precheck, precheck_answer, precheck_call};
+pub use precheck::{
+    Answered, PrecheckedAnswer, precheck, precheck_answer, precheck_call, precheck_read, precheck_valid,
+};
 pub use prompt::listener_prompt;
 #[doc(hidden)]
 pub use read::read_label;

@@ -1,6 +1,6 @@
 //! Messages judged at an entrance before the pump takes them: a message that would be refused is not stored first.
 
-use systole_xml::ladder::Raw;
+use systole_xml::ladder::{Claims, Raw};
 use systole_xml::schema::{self, Draft, Element, Validated, Validator};
 
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
@@ -40,7 +40,32 @@ pub fn precheck(
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<ReadMessage, Fault> {
-    let ReadMessage { claims, payload, repaired, .. } = read_message(raw, client, blueprint, validator.catalog())?;
+    let read = read_message(raw, client, blueprint, validator.catalog())?;
+    judged(read, client, blueprint, validator)
+}
+
+/// Judges a valid payload that a client sends without an envelope, as [`precheck`] does, and keeps its proof.
+///
+/// # Errors
+/// The fault with which the core would refuse the message.
+pub fn precheck_valid(
+    payload: Validated<Element>,
+    client: ClientId,
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<ReadMessage, Fault> {
+    let (claims, canonical) = (Claims::default(), payload.payload().clone());
+    let read = ReadMessage { claims, payload: canonical, repaired: None, proof: Some(payload) };
+    judged(read, client, blueprint, validator)
+}
+
+fn judged(
+    read: ReadMessage,
+    client: ClientId,
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<ReadMessage, Fault> {
+    let ReadMessage { claims, payload, repaired, proof } = read;
     if is_for_threads(payload.root()) {
         return Err(faults::route(payload.root()));
     }
@@ -48,9 +73,9 @@ pub fn precheck(
     let proof = match payload.root().namespace() {
         ns::META => None,
         _ => {
-            let (caller, unproved) = (Party::Client(client), ParsedPayload::Unproved(payload.clone()));
-            let verdict = Judge { blueprint, validator }.call(to.as_ref(), Some(caller), unproved);
-            passed(verdict, blueprint.calls(caller))?
+            let (caller, mut judge) = (Party::Client(client), Judge { blueprint, validator });
+            let draft = proof.map_or_else(|| ParsedPayload::Unproved(payload.clone()), |proof| judge.trusted(proof));
+            passed(judge.call(to.as_ref(), Some(caller), draft), blueprint.calls(caller))?
         }
     };
     Ok(ReadMessage { claims, payload, repaired, proof })
@@ -69,27 +94,51 @@ pub fn precheck_answer(
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<PrecheckedAnswer, Fault> {
+    let read = read_answer(raw, &blueprint[listener], &blueprint.limits.xml, validator.catalog())?;
+    precheck_read(read, to, listener, blueprint, validator)
+}
+
+/// Judges an answer that is parsed already, as [`precheck_answer`] does; proofs in it are kept.
+///
+/// # Errors
+/// The fault of the first payload that the core would refuse.
+pub fn precheck_read(
+    mut read: ReadAnswer,
+    to: Answered,
+    listener: ListenerId,
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<PrecheckedAnswer, Fault> {
     let (contract, party) = (&blueprint[listener], Party::Listener(listener));
     let sendable = || contract.replies.iter().chain(&contract.calls);
-    let mut read = read_answer(raw, contract, &blueprint.limits.xml, validator.catalog())?;
     let found = read.parts.len();
     let mut is_judged = selection(found, blueprint);
     let (mut refused, mut replies, mut is_answered) = (None, 0, false);
     let mut judge = Judge { blueprint, validator };
     for part in &mut read.parts {
+        let known = match &part.payload {
+            Draft::Proved(proof) => Some(judge.trusted(proof.clone())),
+            _ => None,
+        };
         let payload = match &part.payload {
             Draft::Canonical(payload) if is_judged(&|| may_be_one_of(payload.root(), &contract.replies)) => {
                 payload.clone()
             }
-            Draft::Canonical(_) => continue,
+            Draft::Proved(proof) if is_judged(&|| may_be_one_of(proof.payload().root(), &contract.replies)) => {
+                proof.payload().clone()
+            }
+            Draft::Canonical(_) | Draft::Proved(_) => continue,
             Draft::NoEnvelope(error) => {
                 let fault = faults::envelope(error, &contract.name, sendable(), judge.validator.catalog());
                 refused = refused.or(Some(fault));
                 continue;
             }
-            Draft::Proved(_) | Draft::Unencodable(_) => continue,
+            Draft::Unencodable(_) => continue,
         };
-        let payload = schema::infer_namespace(payload, sendable(), judge.validator.catalog());
+        let payload = match &known {
+            Some(_) => payload,
+            None => schema::infer_namespace(payload, sendable(), judge.validator.catalog()),
+        };
         let claims = part.claims.as_ref();
         let addressee = claims.and_then(|claims| claims.to.as_deref());
         let thread = claims.and_then(|claims| claims.thread.as_deref());
@@ -100,6 +149,7 @@ pub fn precheck_answer(
         }
         let is_call = blueprint.may_call(party, payload.root());
         let qname = payload.root().clone();
+        let draft = known.unwrap_or_else(|| ParsedPayload::Unproved(payload.clone()));
         let answered = claims.and_then(|claims| claims.in_reply_to.as_deref());
         if let Some(other) = answered.filter(|id| is_reply && id.parse() != Ok(to.message)) {
             return Err(faults::other_message("in-reply-to", other, &to.message));
@@ -110,12 +160,12 @@ pub fn precheck_answer(
         }
         let verdict = match addressee.map(Name::parse).transpose() {
             Err(_) => Err(faults::route(payload.root())),
-            Ok(_) if is_reply => judge.proof_of(&payload).map(Some),
+            Ok(_) if is_reply => judge.proof(draft).map(Some),
             // The thread may be one that the listener has spawned, and says whom it is for.
-            Ok(None) if thread.is_some() && is_call => judge.proof_of(&payload).map(Some),
+            Ok(None) if thread.is_some() && is_call => judge.proof(draft).map(Some),
             Ok(to) => {
                 let untaken = judge.untaken_answer(listener, &payload);
-                let ask = || judge.call(to.as_ref(), Some(party), ParsedPayload::Unproved(payload));
+                let ask = || judge.call(to.as_ref(), Some(party), draft);
                 untaken.map_or_else(|| passed(ask(), &contract.calls), Err)
             }
         };

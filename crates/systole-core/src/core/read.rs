@@ -74,6 +74,14 @@ pub struct ReadAnswer {
     pub parts: Vec<ReadPart>,
 }
 
+impl ReadAnswer {
+    /// The answer that valid payloads make; `raw` are the bytes in which they stood, for operators.
+    pub fn of_valid(raw: Raw, payloads: Vec<Validated<Element>>) -> Self {
+        let part = |payload| ReadPart { claims: None, payload: Draft::Proved(payload) };
+        Self { raw, repairs: Vec::new(), parts: payloads.into_iter().map(part).collect() }
+    }
+}
+
 /// A top-level element of an answer.
 #[derive(Debug)]
 #[non_exhaustive]

@@ -4,10 +4,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::decode::{DecodeError, decode_canonical};
 use super::engine::{Judge, SchemaError, verdict};
-use super::{Catalog, Payload, PayloadSchema};
+use super::{Catalog, JsonRefusal, Payload, PayloadSchema, json};
 use crate::ladder::Canonical;
+use crate::ladder::strict::canonicalize;
+use crate::vocab::{QName, XmlLimits};
 
 /// A validator of payloads, for one OS thread.
 pub struct Validator {
@@ -43,6 +47,68 @@ impl Validator {
         let (grammar, root) = schema.grammar();
         verdict(grammar, Some(root), &mut self.judge, &payload)?;
         Ok(Validated { schema: schema.clone(), value: Element(payload.clone()), payload })
+    }
+
+    /// Reads a payload that came as JSON and names itself, `{"name": …}`, as [`Catalog::from_named_json`] does, and validates
+    /// it. Takes linear time.
+    ///
+    /// # Errors
+    /// [`JsonRefusal`] with the places as JSON pointers.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use systole_xml::schema::{Catalog, PayloadSchema, Validator};
+    /// use systole_xml::vocab::XmlLimits;
+    ///
+    /// let document = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="age" type="xs:byte"/></xs:schema>"#;
+    /// let schemas = PayloadSchema::from_xsd("age.xsd", document)?;
+    /// let mut validator = Validator::new(Arc::new(Catalog::only(schemas)));
+    /// let limits = XmlLimits::default();
+    /// let payload = validator.payload_of_json(br#"{"age": 12}"#, |_| true, &limits)?;
+    /// assert_eq!(payload.payload().as_str(), "<age>12</age>");
+    /// let refusal = validator.payload_of_json(br#"{"age": 200}"#, |_| true, &limits).unwrap_err();
+    /// assert_eq!(refusal.pointer(), Some("/age"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn payload_of_json(
+        &mut self,
+        json: &[u8],
+        may_be: impl Fn(&QName) -> bool,
+        limits: &XmlLimits,
+    ) -> Result<Validated<Element>, JsonRefusal> {
+        let text = std::str::from_utf8(json).map_err(JsonRefusal::Encoding)?;
+        let read = self.catalog.from_named_json(text, may_be, limits).map_err(JsonRefusal::Form)?;
+        let payload = canonicalize(&Bytes::copy_from_slice(read.xml().as_bytes()), limits).map_err(JsonRefusal::Xml)?;
+        let root = payload.root().clone();
+        self.validate(payload).map_err(|error| {
+            let schema = self.catalog.get(&root);
+            let example = schema.and_then(|schema| self.catalog.to_named_json(schema.example()?));
+            JsonRefusal::Rules { pointers: read.pointers(&error), error: Box::new(error), example }
+        })
+    }
+
+    /// Reads the payloads of a JSON document, each as [`payload_of_json`](Self::payload_of_json) does: one object, or an array
+    /// of them.
+    ///
+    /// # Errors
+    /// The [`JsonRefusal`] of the first payload that is not valid.
+    pub fn payloads_of_json(
+        &mut self,
+        json: &[u8],
+        may_be: impl Fn(&QName) -> bool,
+        limits: &XmlLimits,
+    ) -> Result<Vec<Validated<Element>>, JsonRefusal> {
+        if !json.trim_ascii_start().starts_with(b"[") {
+            return self.payload_of_json(json, may_be, limits).map(|payload| vec![payload]);
+        }
+        let text = std::str::from_utf8(json).map_err(JsonRefusal::Encoding)?;
+        let items = json::objects(text, limits).map_err(JsonRefusal::Form)?.unwrap_or_default();
+        let read = |(index, item): (usize, &str)| {
+            let payload = self.payload_of_json(item.as_bytes(), &may_be, limits);
+            payload.map_err(|refusal| refusal.inside(&format!("/{index}")))
+        };
+        items.into_iter().enumerate().map(read).collect()
     }
 }
 

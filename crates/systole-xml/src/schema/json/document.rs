@@ -94,6 +94,19 @@ impl<'t> Document<'t> {
         if kind == Kind::Escaped { Cow::Owned(unescaped(written)) } else { Cow::Borrowed(written) }
     }
 
+    /// An object or an array as it is written.
+    fn written(&self, node: NodeId) -> &'t str {
+        let Node { at, end, .. } = self.nodes[node as usize];
+        &self.text[at as usize..end as usize]
+    }
+
+    /// The objects of a document that is an array, each as it is written; `None` if it is no array. Any other value among them
+    /// is `null`.
+    pub(super) fn objects(&self) -> Option<impl Iterator<Item = &'t str>> {
+        let of = |item| if self.kind(item) == Kind::Object { self.written(item) } else { "null" };
+        (self.kind(0) == Kind::Array).then(|| self.items(0).map(of))
+    }
+
     /// The values of an array.
     pub(super) fn items(&self, array: NodeId) -> impl Iterator<Item = NodeId> {
         let mut at = array + 1;

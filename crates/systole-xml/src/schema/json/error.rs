@@ -99,6 +99,13 @@ pub enum JsonProblem {
     },
 }
 
+impl JsonProblem {
+    /// Returns whether the document passes a limit.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::TooDeep { .. } | Self::Digits { .. })
+    }
+}
+
 impl FromJsonError {
     /// A mistake of the document as a whole.
     pub(in crate::schema) fn whole(problem: JsonProblem) -> Self {

@@ -60,6 +60,11 @@ pub(in crate::schema) fn parse<'t>(json: &'t str, limits: &XmlLimits) -> Result<
     Document::read(json, Limits::of(limits))
 }
 
+/// The objects of a document that is an array, each as it is written; `None` if it is no array.
+pub(in crate::schema) fn objects<'t>(json: &'t str, limits: &XmlLimits) -> Result<Option<Vec<&'t str>>, FromJsonError> {
+    Ok(parse(json, limits)?.objects().map(Iterator::collect))
+}
+
 /// The key and the value of a document that names its payload: `{"name": …}`.
 pub(in crate::schema) fn named<'t>(document: &Document<'t>) -> Option<(Cow<'t, str>, NodeId)> {
     let mut members = (document.kind(0) == Kind::Object).then(|| document.members(0))?;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use systole_xml::ladder::Canonical;
 use systole_xml::ladder::strict::canonicalize;
-use systole_xml::schema::{Catalog, FromJsonError, JsonProblem, PayloadSchema, Validator};
+use systole_xml::schema::{Catalog, FromJsonError, JsonProblem, JsonRefusal, PayloadSchema, Validator};
 use systole_xml::vocab::XmlLimits;
 
 use super::{content, schema, text};
@@ -300,4 +300,44 @@ fn a_payload_that_names_itself_is_found_by_its_name() {
     let payload = canonical("<one xmlns='urn:one'>5</one>");
     assert_eq!(catalog.to_named_json(&payload).unwrap(), r#"{"one":"5"}"#);
     assert_eq!(catalog.to_named_json(&canonical("<other/>")), None);
+}
+
+#[test]
+fn payloads_that_name_themselves_are_read_and_proved_at_once() {
+    let limits = XmlLimits::default();
+    let schema = text("<xs:restriction base='xs:byte'/>");
+    let mut validator = Validator::new(Catalog::only([schema]).into());
+    let mut read = |json: &str| validator.payloads_of_json(json.as_bytes(), |_| true, &limits);
+    let written = |json: &str, read: &mut dyn FnMut(&str) -> Result<Vec<_>, JsonRefusal>| -> Vec<String> {
+        let valid: Vec<systole_xml::schema::Validated<_>> = read(json).unwrap();
+        valid.iter().map(|valid| valid.payload().as_str().to_owned()).collect()
+    };
+    assert_eq!(written(r#"{"r": 1}"#, &mut read), ["<r xmlns=\"urn:t\">1</r>"]);
+    assert_eq!(written(" [{\"r\": 1}, {\"{urn:t}r\": 2}]\n", &mut read).len(), 2);
+    assert_eq!(written("[]", &mut read).len(), 0);
+    for (json, pointer, mistake) in [
+        (r#"{"r": 200}"#, Some("/r"), "/r: "),
+        (r#"[{"r": 1}, {"r": 200}]"#, Some("/1/r"), "/1/r: "),
+        (r#"[{"r": 1}, {"r": true}]"#, Some("/1/r"), "/1/r: found true or false, expected a whole number"),
+        (
+            r#"[{"r": 1}, "r"]"#,
+            Some("/1"),
+            "/1: expected an object with one property, the name of the payload: {\"r\": …}",
+        ),
+        (r#"{"r": 1, "s": 2}"#, Some(""), "expected an object with one property"),
+        (r#"[{"r": 1}"#, Some(""), "line 1, column 10: not well-formed JSON: found the end, expected ',' or ']'"),
+        (r#"{"r": 1, "r": 1}"#, Some("/r"), "line 1, column 17: the key 'r' is repeated"),
+    ] {
+        let refusal = read(json).unwrap_err();
+        assert_eq!(refusal.pointer(), pointer, "{json}: {refusal:?}");
+        assert!(refusal.to_string().starts_with(mistake), "{json}: {refusal}");
+        assert_eq!(refusal.mistakes(), [refusal.to_string()], "{json}");
+    }
+    let refusal = read(r#"{"r": 200}"#).unwrap_err();
+    let JsonRefusal::Rules { example: Some(example), .. } = refusal else { panic!("{refusal:?}") };
+    assert_eq!(written(&example, &mut read).len(), 1, "{example}");
+    let refusal = validator.payload_of_json(b"{\"r\": \"\xff\"}", |_| true, &limits).unwrap_err();
+    assert!(refusal.pointer().is_none() && refusal.to_string().starts_with("not UTF-8"), "{refusal}");
+    let small = XmlLimits::default().message_bytes(10);
+    assert!(validator.payload_of_json(br#"{"r":      1}"#, |_| true, &small).unwrap_err().is_limit());
 }
