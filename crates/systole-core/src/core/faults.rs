@@ -6,7 +6,7 @@
 use std::fmt::Display;
 
 use systole_xml::ladder::{Canonical, EnvelopeError, LadderError, write_example};
-use systole_xml::schema::{Catalog, EncodeError, SchemaError};
+use systole_xml::schema::{Catalog, EncodeError, JsonRefusal, SchemaError};
 
 use super::blueprint::Blueprint;
 use super::contract::{ClientContract, Contract};
@@ -110,6 +110,21 @@ pub(super) fn other_message(field: &str, named: &str, own: &dyn std::fmt::Displa
 pub(super) fn payload(qname: &QName, error: &SchemaError, catalog: &Catalog) -> Fault {
     let fault = Fault::new(FaultCode::Payload, format!("a payload {qname} breaks its contract"));
     with_rule(fault, error.to_string(), error.at, example_of(qname, catalog))
+}
+
+/// JSON that is no valid payload: with each mistake at its JSON pointer, and an example as JSON.
+pub(super) fn json(refusal: &JsonRefusal) -> Fault {
+    let (code, message) = match refusal {
+        refusal if refusal.is_limit() => (FaultCode::Limit, "a message can't be read as JSON"),
+        JsonRefusal::Encoding(_) => (FaultCode::Malformed, "a message can't be read as JSON"),
+        JsonRefusal::Form(error) if error.at.is_some() => (FaultCode::Malformed, "a message can't be read as JSON"),
+        _ => (FaultCode::Payload, "a payload as JSON breaks its contract"),
+    };
+    let example = match refusal {
+        JsonRefusal::Rules { example, .. } => example.clone(),
+        _ => None,
+    };
+    with_rule(Fault::new(code, message), refusal.mistakes().join("; "), None, example)
 }
 
 pub(super) fn unencodable(error: &EncodeError) -> Fault {

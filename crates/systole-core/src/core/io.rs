@@ -562,6 +562,8 @@ pub enum HandlerOutcome {
     Wrote(Raw),
     /// The handler wrote bytes that are parsed already, and proved as far as `precheck_answer` has judged them.
     Read(Box<ReadAnswer>),
+    /// The handler wrote bytes that hold no valid answer, with the fault of them.
+    Refused(Raw, Box<Fault>),
     /// The handler returned an error.
     Failed(Failure),
     /// The handler panicked.

@@ -61,7 +61,7 @@ pub use precheck::{
 pub use prompt::listener_prompt;
 #[doc(hidden)]
 pub use read::read_label;
-pub use read::{ReadAnswer, ReadMessage, ReadPart, read_answer};
+pub use read::{ReadAnswer, ReadMessage, ReadPart, json_fault, read_answer};
 pub use setup::CoreConfig;
 pub use slots::ListenerSlots;
 pub use steps::Core;

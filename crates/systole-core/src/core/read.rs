@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use systole_xml::ladder::{Canonical, Claims, Envelope, Raw, Repair, parse, parse_fragment};
-use systole_xml::schema::{self, Catalog, Draft, Element, Sendable, Validated};
+use systole_xml::schema::{self, Catalog, Draft, Element, JsonRefusal, Sendable, Validated};
 
 use super::blueprint::{Blueprint, ClientId, Party};
 use super::contract::Contract;
@@ -116,6 +116,11 @@ pub fn read_answer(raw: Raw, contract: &Contract, limits: &XmlLimits, catalog: &
     };
     let parts = fragment.elements.into_iter().map(part).collect();
     Ok(ReadAnswer { raw, repairs: fragment.repairs, parts })
+}
+
+/// The fault of JSON that is no valid payload.
+pub fn json_fault(refusal: &JsonRefusal) -> Fault {
+    faults::json(refusal)
 }
 
 /// Reads the id that the sender of an envelope gave it, as an entrance does; none if it has none, or can't be read.

@@ -70,6 +70,7 @@ impl Core {
                 (Some(raw), read.map(|read| self.open_all((key, listener), handled, read)))
             }
             HandlerOutcome::Read(read) => (Some(read.raw.clone()), Ok(self.open_all((key, listener), handled, *read))),
+            HandlerOutcome::Refused(raw, fault) => (Some(raw), Err(*fault)),
             HandlerOutcome::Emitted(emissions) => (None, Ok(emissions)),
             HandlerOutcome::Failed(_)
             | HandlerOutcome::Panicked

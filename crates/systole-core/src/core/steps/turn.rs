@@ -93,7 +93,7 @@ struct Head {
 impl HandlerOutcome {
     fn end(&self) -> HandlerEnd {
         match self {
-            Self::Emitted(_) | Self::Wrote(_) | Self::Read(_) => HandlerEnd::Returned,
+            Self::Emitted(_) | Self::Wrote(_) | Self::Read(_) | Self::Refused(..) => HandlerEnd::Returned,
             Self::Failed(_) => HandlerEnd::Failed,
             Self::Panicked => HandlerEnd::Panicked,
             Self::Discarded | Self::Aborted => HandlerEnd::Dropped,
@@ -104,7 +104,7 @@ impl HandlerOutcome {
     pub(super) fn emissions(&self) -> usize {
         match self {
             Self::Emitted(emissions) => emissions.len(),
-            Self::Wrote(_) => 1,
+            Self::Wrote(_) | Self::Refused(..) => 1,
             Self::Read(read) => read.parts.len(),
             Self::Failed(_) | Self::Panicked | Self::Discarded | Self::Aborted => 0,
         }
@@ -493,8 +493,7 @@ impl Core {
             self.leave_turn(key);
         }
         let silent = matches!(&outcome, HandlerOutcome::Emitted(emissions) if emissions.is_empty());
-        let ended_well =
-            matches!(outcome, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_));
+        let ended_well = outcome.end() == HandlerEnd::Returned;
         let diverged = if ended_well { divergence(&holdings) } else { None };
         if ended_well && !silent && diverged.is_none() {
             self.tree[key].unjudged += 1;
@@ -513,9 +512,13 @@ impl Core {
         }
         match (diverged, outcome) {
             (Some(fault), _) => self.fail_shown(key, fault),
-            (None, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_)) => {
-                self.tree.touch(key)
-            }
+            (
+                None,
+                HandlerOutcome::Emitted(_)
+                | HandlerOutcome::Wrote(_)
+                | HandlerOutcome::Read(_)
+                | HandlerOutcome::Refused(..),
+            ) => self.tree.touch(key),
             (None, HandlerOutcome::Failed(failure)) => self.fail(key, faults::failed(failure)),
             (None, HandlerOutcome::Panicked) => self.fail(key, faults::panicked()),
             (None, HandlerOutcome::Discarded | HandlerOutcome::Aborted) => self.fail(key, faults::discarded()),
