@@ -108,8 +108,9 @@ impl Catalog {
             FromJsonError::whole(JsonProblem::Root { expected: all + rest })
         };
         let all = || {
+            // Those of the pump are rarely meant.
             let (own, given): (Vec<&QName>, Vec<&QName>) = known().partition(|name| is_reserved(name.namespace()));
-            root(given.into_iter().chain(own).map(|name| self.json_name(name)).collect())
+            root(if given.is_empty() { own } else { given }.into_iter().map(|name| self.json_name(name)).collect())
         };
         let Some((key, value)) = json::named(&document) else { return Err(all()) };
         let found: Vec<&QName> = known().filter(|name| *key == *name.local() || *key == name.to_string()).collect();

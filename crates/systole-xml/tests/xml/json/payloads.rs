@@ -325,7 +325,7 @@ fn payloads_that_name_themselves_are_read_and_proved_at_once() {
             "/1: expected an object with one property, the name of the payload: {\"r\": …}",
         ),
         (r#"{"r": 1, "s": 2}"#, Some(""), "expected an object with one property"),
-        (r#"[{"r": 1}"#, Some(""), "line 1, column 10: not well-formed JSON: found the end, expected ',' or ']'"),
+        (r#"[{"r": 1}"#, Some("/0"), "line 1, column 10: not well-formed JSON: found the end, expected ',' or ']'"),
         (r#"{"r": 1, "r": 1}"#, Some("/r"), "line 1, column 17: the key 'r' is repeated"),
     ] {
         let refusal = read(json).unwrap_err();
