@@ -23,7 +23,7 @@ export interface Message {
   readonly deadline?: string;
   /** The caller that requests to other programs name in their header `traceparent` (W3C Trace Context). */
   readonly traceparent?: string;
-  readonly history: readonly { readonly from: string; readonly payload: string; readonly number: number; readonly answers?: number }[];
+  readonly history: readonly { readonly from: string; readonly payload: string | JsonPayload; readonly number: number; readonly answers?: number }[];
   /** Aborted when the message is cancelled. */
   readonly signal: AbortSignal;
 }
@@ -86,6 +86,9 @@ export declare const t: {
   named<F extends Field>(name: string, field: F): F;
 };
 
+/** A payload as JSON, an object with one property, its name: of listeners with `json: true` (docs/json.md). */
+export type JsonPayload = { readonly [name: string]: any };
+
 declare const made: unique symbol;
 /** A value of a payload. */
 export type Made<T> = T & { readonly [made]: true };
@@ -96,24 +99,38 @@ export interface Payload<T> {
   readonly qname: string;
   encode(value: T): string;
   decode(xml: string): Made<T>;
+  encodeJson(value: T): JsonPayload;
+  decodeJson(json: JsonPayload): Made<T>;
 }
 
 /** The type of a payload's values. */
 export type Infer<P> = P extends Payload<infer T> ? T : never;
 
-/** Declares a payload by its name, `{namespace}name`, and its fields. */
+/** Declares a payload by its name, `{namespace}name`, or `name` in whatever namespace, and its fields. */
 export declare function payload<const F extends Fields>(name: string, fields: F): Payload<Values<F>>;
 
 /** Encodes a payload as XML; a text is XML already. */
 export declare function encode(value: Made<object> | string): string;
 
-/** The emissions of a function. */
-export type Emissions = Made<object> | string | readonly (Made<object> | string)[] | null | undefined | void;
+/** Encodes a payload as JSON that names it; an object with one property is such JSON already. */
+export declare function encodeJson(value: Made<object> | JsonPayload): JsonPayload;
+
+/** The emissions of a function, and of one of a listener with `json: true`. */
+export type Emissions = Some<Made<object> | string>;
+export type JsonEmissions = Some<Made<object> | JsonPayload>;
+type Some<E> = E | readonly E[] | null | undefined | void;
 type Handle<T> = (payload: T, message: Message) => Emissions | Promise<Emissions>;
 
-/** Registers a function for a payload, or by a name for the XML of it. */
+/**
+ * Registers a function for a payload, or by a name for the XML of it, or, with `json: true`, the JSON. A name without a namespace
+ * is that of a payload in whatever namespace.
+ */
 export declare function listener<T>(what: Payload<T>, handle: Handle<Made<T>>): typeof handle;
 export declare function listener(what: string, handle: Handle<string>): typeof handle;
+export declare function listener(
+  what: string,
+  handle: (payload: JsonPayload, message: Message) => JsonEmissions | Promise<JsonEmissions>,
+): typeof handle;
 
 /** The message that the calling function handles. */
 export declare function message(): Message;
@@ -121,13 +138,13 @@ export declare function message(): Message;
 /**
  * Calls another listener and awaits the reply; throws a `Fault`, or the reason of `message().signal` when the message is
  * cancelled. With `reply` the reply is a value of that payload, and another one is a TypeError. Without it a payload that was
- * declared comes as its value, any other as its XML.
+ * declared comes as its value, any other as its XML, or, with `json: true`, its JSON.
  */
 export declare function call<T>(
-  request: Made<object> | string,
+  request: Made<object> | string | JsonPayload,
   options: { to?: string; reply: Payload<T> },
 ): Promise<Made<T>>;
-export declare function call(request: Made<object> | string, options?: { to?: string }): Promise<unknown>;
+export declare function call(request: Made<object> | string | JsonPayload, options?: { to?: string }): Promise<unknown>;
 
 /** The value as JSON gives it back: a date is a text, what is undefined is null. */
 export type Json<T> = T extends undefined | void ? null : T extends { toJSON(): infer J } ? J : T;

@@ -9,7 +9,8 @@
  *     run();
  *
  * A function gets a payload as an object, or its XML where it is registered by a name, and returns its emissions: an object
- * that a payload made, XML, a list of either, or nothing. The output of a script goes to the log.
+ * that a payload made, XML, a list of either, or nothing. The output of a script goes to the log. With `json: true` at the
+ * listener payloads are JSON, `{ name: … }`, in place of XML (docs/json.md).
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
@@ -113,6 +114,8 @@ export function payload(name, fields) {
     fields,
     encode: (value) => element(local, { fields }, value, namespace && ` xmlns="${quoted(namespace)}"`),
     decode: (xml) => kind(object(local, fields, parse(xml))),
+    encodeJson: (value) => ({ [namespace ? kind.qname : local]: jsonOf({ fields }, value, local) }),
+    decodeJson: (json) => kind(object(local, fields, foundIn(Object.values(json)[0]))),
   });
   payloads.set(kind.qname, kind);
   return kind;
@@ -172,7 +175,7 @@ const names = (key, { name, choices }) =>
 export function encode(value) {
   if (typeof value === "string") return limitText("the XML", value);
   const kind = value?.[KIND];
-  if (!kind) throw new TypeError("no payload: make it with the function that payload() returned, or write XML");
+  if (!kind) throw new TypeError("no payload: make it with the function that payload() returned, or write XML; an object needs `json: true` at the listener");
   return kind.encode(value);
 }
 
@@ -199,6 +202,58 @@ function element(name, field, value, attributes = "", where = name) {
     else for (let n = 0; n < found.length; n++) content += element(as, inner, found[n], "", `${at}[${n}]`);
   }
   return `<${name}${attributes}>${content}</${name}>`;
+}
+
+/** Encodes a payload as JSON that names it; an object with one property is such JSON already. */
+export function encodeJson(value) {
+  const kind = value?.[KIND];
+  if (kind) return kind.encodeJson(value);
+  if (Object(value) !== value || Array.isArray(value) || Object.keys(value).length !== 1)
+    throw new TypeError("no payload as JSON: make it with the function that payload() returned, or write { name: … }");
+  return value;
+}
+
+/** The JSON of an element: a bare text where there is nothing else. Takes what `element` takes. */
+function jsonOf(field, value, where) {
+  if (!field.fields) return jsonScalar(field, value, where);
+  // The errors of the fields are those of the XML.
+  element("element", field, value, "", where);
+  const fields = Object.entries(field.fields);
+  if (fields.length === 1 && fields[0][1].place === "content") return jsonScalar(fields[0][1], value[fields[0][0]], where);
+  // Elements of a choice that may be repeated have an order, which properties don't keep.
+  const ordered = fields.some(([, inner]) => inner.choices && inner.list) ? [] : undefined;
+  const out = ordered ? { $: ordered } : {};
+  for (const [key, inner] of fields) {
+    const found = Object.hasOwn(value, key) || !(key in Object.prototype) ? value[key] : undefined;
+    if (found === undefined || found === null) continue;
+    const at = `${where}.${key}`;
+    const name = inner.name ?? key;
+    const put = (name, json) => Object.defineProperty(out, name, { value: json, enumerable: true });
+    if (inner.place === "attribute") put(`@${name}`, jsonScalar(inner, found, at));
+    else if (inner.place === "content") put("$", jsonScalar(inner, found, at));
+    else {
+      const children = (inner.list ? found : [found]).map((one) => jsonChild(name, inner, one, at));
+      if (ordered) ordered.push(...children.map(([name, json]) => ({ [name]: json })));
+      else if (inner.list) children.length && put(name, children.map(([, json]) => json));
+      else children.forEach(([name, json]) => put(name, json));
+    }
+  }
+  return out;
+}
+
+/** The name and the JSON of a child element. */
+function jsonChild(name, field, value, where) {
+  if (!field.choices) return [name, jsonOf(field, value, where)];
+  const [key] = Object.keys(value).filter((key) => value[key] !== undefined);
+  const choice = field.choices[key];
+  return [choice.name ?? key, jsonOf(choice, value[key], `${where}.${key}`)];
+}
+
+/** A value as JSON has it without loss, or else its text. */
+function jsonScalar(field, value, where) {
+  const text = written(field, value, where);
+  if (typeof value === "boolean" || (typeof value === "number" && Number.isFinite(value))) return value;
+  return typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : text;
 }
 
 /** The text of a value of a field, in characters that XML has. */
@@ -256,6 +311,7 @@ function object(where, fields, found) {
     const name = field.name ?? key;
     const at = `${where}.${key}`;
     const as = names(key, field);
+    // Names in JSON say nothing of the namespace.
     const children = found.children.filter((child) => as.includes(child.name) && child.namespace === found.namespace);
     const read = (one) => valueOf(at, field, one);
     const attribute = found.attributes.get(name);
@@ -302,14 +358,46 @@ function parse(xml) {
   return root.children[0];
 }
 
-/** Registers a function for a payload, or for a name: `listener("{namespace}name", xml => …)`. */
+/** What `parse` finds in the XML, of the JSON of an element. */
+function foundIn(json) {
+  const found = { children: [], text: "", attributes: new Map() };
+  const child = (key, json) => found.children.push({ ...foundIn(json), name: localOf(key) });
+  if (Array.isArray(json)) found.text = json.map((one) => foundIn(one).text).join(" ");
+  else if (Object(json) !== json) found.text = json === null ? "" : String(json);
+  else
+    for (const [key, value] of Object.entries(json)) {
+      if (key.startsWith("@")) found.attributes.set(key.slice(1), foundIn(value).text);
+      else if (key !== "$") (Array.isArray(value) ? value : [value]).forEach((one) => child(key, one));
+      else if (!Array.isArray(value)) found.text = foundIn(value).text;
+      else
+        for (const item of value)
+          if (typeof item === "string") found.text += item;
+          else Object.entries(item).forEach(([key, one]) => child(key, one));
+    }
+  return found;
+}
+
+const localOf = (name) => name.slice(name.lastIndexOf("}") + 1);
+
+/** What is declared for a payload: by its name, or by its local name in whatever namespace. */
+const declared = (known, name) => known.get(name) ?? known.get(`{}${localOf(name)}`);
+
+/** The payload of JSON that names it: a local name stands for that of any namespace. */
+function declaredJson(json) {
+  const [name] = Object.keys(json);
+  if (name.startsWith("{")) return declared(payloads, name);
+  return [...payloads.values()].find(({ qname }) => localOf(qname) === name);
+}
+
+/** Registers a function for a payload, or for a name: `listener("{namespace}name", xml => …)`; a name without a namespace is that
+ * of a payload in whatever namespace. */
 export function listener(what, handle) {
   const kind = typeof what === "string" ? undefined : what;
   const name = kind ? kind.qname : what;
   if (typeof name !== "string") throw wrong("the first argument of listener()", "a payload or a name", shown(name));
   if (typeof handle !== "function") throw wrong(`the listener of ${name}`, "a function", shown(handle));
   if (functions.has(name)) throw new TypeError(`${name} has a listener: write one function for it`);
-  functions.set(name, { handle, kind });
+  functions.set(name.startsWith("{") ? name : `{}${name}`, { handle, kind });
   return handle;
 }
 
@@ -324,7 +412,7 @@ export function message() {
 export function call(request, { to, reply } = {}) {
   if (reply !== undefined && payloads.get(reply?.qname) !== reply)
     throw wrong("reply", "a payload that was declared", shown(reply));
-  return unheard(worker.call(message(), encode(request), to === undefined ? to : limitText("to", string("to", to)), reply));
+  return unheard(worker.call(message(), worker.encode(request), to === undefined ? to : limitText("to", string("to", to)), reply));
 }
 
 /** A promise that may reject before it is awaited, or that is never awaited: neither ends the process. */
@@ -440,6 +528,12 @@ const worker = {
   running: new Map(),
   labels: 0,
   out: [],
+  /** True if the payloads in the lines are JSON. */
+  isJson: false,
+
+  encode(value) {
+    return this.isJson ? encodeJson(value) : encode(value);
+  },
 
   hear(line) {
     if ("type" in line) this.start(line);
@@ -466,12 +560,14 @@ const worker = {
     const head = { id, type, sender, thread, inReplyTo, index, total, remaining, deadline, traceparent };
     const context = Object.freeze({ ...head, history: line.history ?? [], signal: abort.signal });
     this.running.set(id, { abort, calls: new Map(), recorded: line.recorded ?? [] });
+    this.isJson = typeof line.payload !== "string";
     let answer;
     try {
-      const { handle, kind } = functions.get(type) ?? {};
+      const { handle, kind } = declared(functions, type) ?? {};
       if (!handle) throw new Error(`no function listens to ${type}`);
-      const said = await current.run(context, async () => handle(kind ? kind.decode(line.payload) : line.payload, context));
-      answer = { payloads: (said == null ? [] : Array.isArray(said) ? said : [said]).map((one) => encode(one)) };
+      const decoded = () => (this.isJson ? kind.decodeJson(line.payload) : kind.decode(line.payload));
+      const said = await current.run(context, async () => handle(kind ? decoded() : line.payload, context));
+      answer = { payloads: (said == null ? [] : Array.isArray(said) ? said : [said]).map((one) => this.encode(one)) };
     } catch (error) {
       // The pump passes on the fault of that call: its code, and whether a retry may help.
       const call = answered.get(error);
@@ -499,12 +595,14 @@ const worker = {
     return answer;
   },
 
-  async call(context, xml, to, expected) {
-    const reply = await this.ask(context, { call: xml, to });
-    const { namespace, name } = parse(reply);
-    const qname = `{${namespace}}${name}`;
-    if (expected && expected.qname !== qname) throw wrong("the reply", expected.qname, qname);
-    return payloads.get(qname)?.decode(reply) ?? reply;
+  async call(context, request, to, expected) {
+    const reply = await this.ask(context, { call: request, to });
+    const isJson = typeof reply !== "string";
+    const root = isJson ? undefined : parse(reply);
+    const name = isJson ? Object.keys(reply)[0] : `{${root.namespace}}${root.name}`;
+    const kind = isJson ? declaredJson(reply) : declared(payloads, name);
+    if (expected && expected !== kind) throw wrong("the reply", expected.qname, name);
+    return kind ? (isJson ? kind.decodeJson(reply) : kind.decode(reply)) : reply;
   },
 
   send(line) {

@@ -1,5 +1,5 @@
 // What the types of the package allow, and what they refuse: checked by `tsc --strict`, never run.
-import { type Infer, call, draft, listener, payload, progress, record, t } from "./index.js";
+import { type Infer, type JsonPayload, call, draft, listener, payload, progress, record, t } from "./index.js";
 
 const Order = payload("{urn:t}order", {
   id: t.attribute(t.bigint),
@@ -58,3 +58,10 @@ t.attribute(t.choice({ a: t.text }));
 listener("{urn:t}other", (xml: string) => ({ cents: xml.length }));
 // @ts-expect-error: an attribute is text.
 t.attribute(t.object({}));
+
+listener("other", async (message: JsonPayload) => {
+  const reply = await call({ price: { cents: message["other"].cents } });
+  return reply ? { sum: { value: 5 } } : [Price({ cents: 5 })];
+});
+// @ts-expect-error: payloads are XML, or JSON.
+listener("another", (message: number) => undefined);

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, overload
 
 from ._process import Message, Recorded, Worker, current, legible
-from ._xml import bare, check, encode, limit_text, said
+from ._xml import bare, check, limit_text, said
 
 _worker = Worker()
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -24,7 +24,9 @@ def listener(what: str) -> Callable[[_Function], _Function]: ...
 @overload
 def listener(what: _Function) -> _Function: ...
 def listener(what: Any) -> Any:
-    """Registers a function for the payloads of its first parameter's type, or for a name: `@listener("{namespace}name")`."""
+    """Registers a function for the payloads of its first parameter's type, or for a name: `@listener("{namespace}name")`, or
+    `@listener("name")` in whatever namespace.
+    """
     if isinstance(what, str):
         return lambda function: _listen(function, what)
     return _listen(what, None)
@@ -32,11 +34,15 @@ def listener(what: Any) -> Any:
 
 def _listen(function: Callable[..., Any], name: str | None) -> Callable[..., Any]:
     first = next(iter(inspect.signature(function).parameters), None)
-    hint = bare(typing.get_type_hints(function).get(first or "", str))
-    takes = hint if dataclasses.is_dataclass(hint) else None
-    if takes is None and hint not in (str, Any):
-        raise TypeError(f"{function.__name__}: {first} is {said(hint)}: write a dataclass that is a payload, or str for the XML")
+    hint = bare(typing.get_type_hints(function).get(first or "", Any))
+    hint = typing.get_origin(hint) if typing.get_origin(hint) is dict else hint
+    if not dataclasses.is_dataclass(hint) and hint not in (str, dict, Any):
+        what = "a dataclass that is a payload, or str for the XML, or dict for the JSON"
+        raise TypeError(f"{function.__name__}: {first} is {said(hint)}: write {what}")
+    takes = None if hint is Any else hint
     name = name or getattr(takes, "__payload__", None)
+    if name is not None and not name.startswith("{"):
+        name = "{}" + name
     if name is None:
         raise TypeError(f"{function.__name__}: name its payload, @listener('{{namespace}}name'), or annotate a dataclass")
     if name in _worker.functions:
@@ -64,9 +70,9 @@ def _handled() -> tuple[Message, Recorded]:
 def call(request: Any, to: str | None = None) -> Any:
     """Calls another listener and returns the reply: awaited in an async function, at once in a plain one. Raises a `Fault`.
 
-    A payload that is a dataclass of this program is decoded, any other is a text with its XML.
+    A payload that is a dataclass of this program is decoded, any other is a text with its XML, or a dict with its JSON.
     """
-    return _answered(_worker.call(message().id, encode(request), None if to is None else limit_text("to", _string("to", to))))
+    return _answered(_worker.call(message().id, _worker.encode(request), None if to is None else limit_text("to", _string("to", to))))
 
 
 def _answered(answer: Coroutine[Any, Any, Any]) -> Any:
@@ -184,7 +190,7 @@ def run(threads: int = 64) -> None:
     """
     if threads < 1:
         raise ValueError(f"threads has to be 1 or more, not {threads}")
-    check(takes for _, takes in _worker.functions.values() if takes)
+    check(takes for _, takes in _worker.functions.values() if dataclasses.is_dataclass(takes))
     if "SYSTOLE_WORKER" not in os.environ:
         sys.exit("systole runs this program, by worker: in an organism.yaml")
     _worker.serve(threads)

@@ -21,7 +21,9 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ._xml import decode, encode, payloads
+from . import _json
+from ._json import Number
+from ._xml import decode, encode, payloads, said, split_name
 
 _FAULT = ("code", "message", "retryable", "rule", "example")
 # Characters of a sentence; the pump keeps as many bytes.
@@ -59,7 +61,8 @@ class Message:
     remaining: int | None
     deadline: str | None
     traceparent: str | None
-    history: list[tuple[str, str]]
+    history: list[tuple[str, Any]]
+    """The messages of the thread before this one: sender, and payload as XML or, with `json: true`, as JSON."""
 
 
 def _take_streams() -> tuple[int, int]:
@@ -91,9 +94,11 @@ class Worker:
 
     loop: asyncio.AbstractEventLoop
     ended = False
+    is_json = False
+    """True if the payloads in the lines are JSON."""
 
     def __init__(self) -> None:
-        # By the payload: the function, and the dataclass that it takes.
+        # By the payload: the function, and the dataclass, str or dict that it takes; None for anything.
         self.functions: dict[str, tuple[Callable[..., Any], type | None]] = {}
         self.out: list[bytes] = []
         self.running: dict[str, asyncio.Task[None] | None] = {}
@@ -143,7 +148,7 @@ class Worker:
         for line in lines:
             if self.begun:
                 line, self.begun = bytes(self.begun + line), bytearray()
-            self.hear(json.loads(line))
+            self.hear(json.loads(line, parse_float=Number))
         self.begun += rest
 
     def hear(self, line: dict[str, Any]) -> None:
@@ -168,6 +173,7 @@ class Worker:
             self.send({"pong": line["ping"]})
 
     def start(self, line: dict[str, Any]) -> None:
+        self.is_json = not isinstance(line["payload"], str)
         past = [(one["from"], one["payload"]) for one in line.get("history", [])]
         optional = [line.get(key) for key in ("in_reply_to", "index", "total", "remaining", "deadline", "traceparent")]
         recorded: Recorded = collections.defaultdict(collections.deque)
@@ -175,7 +181,7 @@ class Worker:
             recorded[one["name"]].append(one["value"])
         head = Message(line["id"], line["type"], line["from"], line["thread"], *optional, past)  # type: ignore
         current.set((head, recorded))
-        function, takes = self.functions.get(line["type"], (None, None))
+        function, takes = self.functions.get(line["type"]) or self.functions.get(without_namespace(line["type"]), (None, None))
         self.running[line["id"]] = None
         if function is None:
             self.answer(line["id"], {"error": f"no function listens to {line['type']}"})
@@ -205,7 +211,7 @@ class Worker:
 
     async def run_async(self, function: Callable[..., Awaitable[Any]], takes: type | None, line: dict[str, Any]) -> None:
         try:
-            answer = _answer(await function(decode(takes, line["payload"]) if takes else line["payload"]))
+            answer = self.answered(await function(self.taken(takes, line)))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and line["id"] not in self.running:
                 raise  # The pump cancelled it.
@@ -216,11 +222,28 @@ class Worker:
         answer: dict[str, Any] = {}
         try:
             if line["id"] in self.running:  # else it was cancelled, or answered: the pool keeps work that it found no thread for
-                answer = _answer(function(decode(takes, line["payload"]) if takes else line["payload"]))
+                answer = self.answered(function(self.taken(takes, line)))
         except BaseException as error:  # a `sys.exit` of one function ends no others
             if line["id"] in self.running:  # else it was cancelled: what its function raises is no failure
                 answer = _error(line["id"], error)
         self.loop.call_soon_threadsafe(self.end_plain, line["id"], answer)
+
+    def taken(self, takes: type | None, line: dict[str, Any]) -> Any:
+        """The payload of a message as its function takes it."""
+        payload = line["payload"]
+        if takes in (None, str, dict):
+            if takes not in (None, type(payload)):
+                how = "write dict, or a dataclass" if self.is_json else "write str, or a dataclass; or `json: true` at the listener"
+                raise TypeError(f"the function of {line['type']} takes {said(takes)}, and payloads are {'JSON' if self.is_json else 'XML'}: {how}")
+            return payload
+        return _json.decode(takes, payload) if self.is_json else decode(takes, payload)
+
+    def encode(self, value: Any) -> Any:
+        return _json.encode(value) if self.is_json else encode(value)
+
+    def answered(self, said: Any) -> dict[str, Any]:
+        said = [] if said is None else said if isinstance(said, (list, tuple)) else [said]
+        return {"payloads": [self.encode(one) for one in said]}
 
     def end_plain(self, id: str, answer: dict[str, Any]) -> None:
         self.computing.discard(id)
@@ -243,10 +266,14 @@ class Worker:
             answer.cancel()
         self.resume(id)
 
-    async def call(self, id: str, xml: str, to: str | None) -> Any:
-        xml = await self.ask(id, {"call": xml} | ({"to": to} if to else {}))
-        cls = payloads.get(ET.fromstring(xml).tag)
-        return decode(cls, xml) if cls else xml
+    async def call(self, id: str, request: Any, to: str | None) -> Any:
+        reply = await self.ask(id, {"call": request} | ({"to": to} if to else {}))
+        if not isinstance(reply, str):
+            cls = _json.declared(reply, payloads)
+            return _json.decode(cls, reply) if cls else reply
+        name = ET.fromstring(reply).tag
+        cls = payloads.get(name) or payloads.get(without_namespace(name))
+        return decode(cls, reply) if cls else reply
 
     async def ask(self, id: str, line: dict[str, Any]) -> Any:
         """Sends a line about a message, and awaits its answer."""
@@ -302,9 +329,9 @@ class Worker:
             data = data[os.write(self.writer, data) :]
 
 
-def _answer(said: Any) -> dict[str, Any]:
-    said = [] if said is None else said if isinstance(said, (list, tuple)) else [said]
-    return {"payloads": [encode(one) for one in said]}
+def without_namespace(name: str) -> str:
+    """The name under which a payload of that name is declared without a namespace."""
+    return "{}" + split_name(name)[1]
 
 
 def _error(id: str, error: BaseException) -> dict[str, Any]:

@@ -42,15 +42,24 @@ _Class = TypeVar("_Class")
 payloads: dict[str, type] = {}
 
 
-def payload(name: str) -> Callable[[type[_Class]], type[_Class]]:
-    """Makes a dataclass a payload, by its namespace and the class's name in kebab case, or by `{namespace}name`."""
+@typing.overload
+def payload(name: str) -> Callable[[type[_Class]], type[_Class]]: ...
+@typing.overload
+def payload(name: type[_Class]) -> type[_Class]: ...
+def payload(name: Any) -> Any:
+    """Makes a dataclass a payload, by its namespace and the class's name in kebab case, or by `{namespace}name`.
+
+    Without a namespace, `@payload` or `@payload("{}name")`, it is the payload of that name in whatever namespace.
+    """
+    if isinstance(name, type):
+        return payload("{}" + _kebab(name.__name__))(name)
     if not isinstance(name, str):
         raise TypeError(f"the name of a payload has to be a str, not {type(name).__name__}")
 
     def mark(cls: type[_Class]) -> type[_Class]:
         if "__dataclass_fields__" not in vars(cls):
             raise TypeError(f"{cls.__name__} is no dataclass: write @dataclass between @payload and the class")
-        namespace, _, local = name[1:].rpartition("}") if name.startswith("{") else (name, "", _kebab(cls.__name__))
+        namespace, local = split_name(name) if name.startswith("{") else (name, _kebab(cls.__name__))
         if not _NAMESPACE.fullmatch(namespace) or namespace in _RESERVED:
             raise TypeError(f"{cls.__name__}: {namespace!r} is no namespace: write a URI, such as urn:example:orders:v1")
         _check_name(cls.__name__, local)
@@ -65,6 +74,12 @@ def payload(name: str) -> Callable[[type[_Class]], type[_Class]]:
         return cls
 
     return mark
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """The namespace and the local part of `{namespace}name`."""
+    namespace, _, local = name.rpartition("}")
+    return namespace[1:], local
 
 
 def _name(where: str, field: dataclasses.Field[Any]) -> str:
@@ -109,8 +124,9 @@ def encode(value: Any) -> str:
     if isinstance(value, str):
         return limit_text("the XML", value)
     if not hasattr(type(value), "__payload__"):
-        raise TypeError(f"{type(value).__name__} is no payload: return a dataclass that is one, or XML as a str")
-    namespace, _, local = value.__payload__[1:].rpartition("}")
+        how = "a dict needs `json: true` at the listener" if isinstance(value, dict) else "return a dataclass that is one, or XML as a str"
+        raise TypeError(f"{type(value).__name__} is no payload: {how}")
+    namespace, local = split_name(value.__payload__)
     declared = next(cls for cls in type(value).__mro__ if "__payload__" in vars(cls))
     _check_class(said(type(value)), declared, value)
     return _element(local, declared, value, f' xmlns="{escape(namespace, _QUOTED)}"' if namespace else "")

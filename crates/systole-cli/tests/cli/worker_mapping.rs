@@ -230,13 +230,15 @@ assert.deepEqual(read, orders);
 process.stdout.write(orders.map((order) => encode(ShipmentOrder(order))).join("\0"));
 "#;
 
-/// Hands the values that Rust wrote to a program, and reads the values that it writes.
-fn read_and_written_by(program: &mut Command) {
+/// Hands the values that Rust wrote to a program, as XML or as JSON, and reads the values that it writes.
+fn read_and_written_by(program: &mut Command, is_json: bool) {
+    let limits = XmlLimits::default();
     let schema = PayloadSchema::of::<ShipmentOrder>().unwrap();
     let mut validator = Validator::new(Arc::new(Catalog::only([schema])));
     let written = orders().map(|order| {
         let payload = encode(&order).unwrap();
-        let text = payload.as_str().to_owned();
+        let xml = payload.as_str().to_owned();
+        let text = if is_json { validator.catalog().to_named_json(&payload).unwrap() } else { xml };
         validator.validate(payload).unwrap_or_else(|error| panic!("Rust wrote {text}: {error}"));
         text
     });
@@ -247,9 +249,17 @@ fn read_and_written_by(program: &mut Command) {
     let text = String::from_utf8(output.stdout).unwrap();
     let read: Vec<ShipmentOrder> = text
         .split('\0')
-        .map(|xml| {
-            let canonical = canonicalize(&xml.to_owned().into(), &XmlLimits::default()).unwrap();
-            let valid = validator.validate(canonical).unwrap_or_else(|error| panic!("{xml}: {error}"));
+        .map(|text| {
+            let valid = match is_json {
+                true => {
+                    validator.payload_of_json(text.as_bytes(), |_| true, &limits).map_err(|error| error.to_string())
+                }
+                false => {
+                    let canonical = canonicalize(&text.to_owned().into(), &limits).unwrap();
+                    validator.validate(canonical).map_err(|error| error.to_string())
+                }
+            };
+            let valid = valid.unwrap_or_else(|error| panic!("{text}: {error}"));
             valid.decode::<ShipmentOrder>().unwrap().into_value()
         })
         .collect();
@@ -258,13 +268,46 @@ fn read_and_written_by(program: &mut Command) {
 
 #[test]
 fn python_reads_and_writes_the_payloads_of_rust() {
-    read_and_written_by(&mut python(PYTHON));
+    read_and_written_by(&mut python(PYTHON), false);
 }
 
 #[test]
 fn typescript_reads_and_writes_the_payloads_of_rust() {
     if node() {
-        let script = TYPESCRIPT.replace("PACKAGE", &format!("{ROOT}/sdk/typescript/index.js"));
-        read_and_written_by(Command::new("node").args(["--input-type=module", "-e", &script]));
+        read_and_written_by(&mut typescript(TYPESCRIPT), false);
     }
+}
+
+#[test]
+fn python_reads_and_writes_the_json_of_rust() {
+    let of_json = r#"
+import json
+from systole_sdk import _json, named, payload
+decode = lambda cls, text: _json.decode(cls, json.loads(text, parse_float=_json.Number))
+encode = lambda value: json.dumps(_json.encode(value), ensure_ascii=False)
+"#;
+    read_and_written_by(
+        &mut python(&PYTHON.replace("from systole_sdk import decode, encode, named, payload\n", of_json)),
+        true,
+    );
+}
+
+#[test]
+fn typescript_reads_and_writes_the_json_of_rust() {
+    if node() {
+        let script = TYPESCRIPT
+            .replace(
+                "import { encode, ",
+                "const encode = (order) => JSON.stringify(encodeJson(order));\nimport { encodeJson, ",
+            )
+            .replace("ShipmentOrder.decode(xml)", "ShipmentOrder.decodeJson(JSON.parse(xml))");
+        read_and_written_by(&mut typescript(&script), true);
+    }
+}
+
+fn typescript(script: &str) -> Command {
+    let script = script.replace("PACKAGE", &format!("{ROOT}/sdk/typescript/index.js"));
+    let mut command = Command::new("node");
+    command.args(["--input-type=module", "-e", &script]);
+    command
 }

@@ -228,7 +228,8 @@ class Derived(Tree):
 
 for cls in (Plain, Derived):
     fails(TypeError, cls.__name__, "@dataclass", of=lambda: payload("urn:t")(cls))
-fails(TypeError, "name of a payload", of=lambda: payload(Tree))
+fails(TypeError, "name of a payload", of=lambda: payload(5))
+fails(TypeError, "Tree is the payload {urn:t}tree", of=lambda: payload(Tree))
 
 # A name that XML doesn't have is refused where it is declared.
 for name in ("", "a b", "1a", "a:b", "-a", "a<b", "\u00aa", "$other", "@", "@1", "@a b", "@xmlns", "@a:b"):
@@ -271,10 +272,10 @@ fails(TypeError, "type is no payload", of=lambda: encode(Tree))
 def first(tree: Tree): ...
 def second(tree: Tree): ...
 def third(tree: Optional[Tree]): ...
-def fourth(tree: dict): ...
+def fourth(tree: bytes): ...
 fails(TypeError, "second", "{urn:t}tree", "first", of=lambda: listener(second))
 fails(TypeError, "third", "tree is ", of=lambda: listener("{urn:t}other")(third))
-fails(TypeError, "fourth", "dict", of=lambda: listener("{urn:t}other")(fourth))
+fails(TypeError, "fourth", "bytes", "dict for the JSON", of=lambda: listener("{urn:t}other")(fourth))
 
 # A line of progress has the room that the pump gives.
 worker, said = _process.Worker(), []
