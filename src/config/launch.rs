@@ -163,8 +163,8 @@ impl Config {
         for ((_, contract), kind) in blueprint.listeners().zip(self.kinds) {
             let contract = contract.clone();
             builder = match kind {
-                ListenerKind::Command(spec) => {
-                    let command = CommandListener::new(contract.name.clone(), spec);
+                ListenerKind::Command { command, json } => {
+                    let command = CommandListener::new(contract.name.clone(), command).json(json);
                     builder.raw_listener(contract, move || command.clone())
                 }
                 ListenerKind::Worker(spec) => {

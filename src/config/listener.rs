@@ -46,11 +46,24 @@ pub(super) struct Program {
     pub(super) env: Vec<At<Variable>>,
 }
 
+/// The form in which a program reads and writes payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Xml,
+    Json,
+}
+
+impl Form {
+    pub(super) fn is_json(self) -> bool {
+        self == Self::Json
+    }
+}
+
 /// The kind of a listener as it is written.
 #[derive(Debug)]
 pub(super) enum Written {
-    Command(Program),
-    Worker { program: Program, processes: u32, heartbeat: Duration, start: WorkerStart },
+    Command(Program, Form),
+    Worker { program: Program, form: Form, processes: u32, heartbeat: Duration, start: WorkerStart },
     Model(Model),
     Human(Human),
     Echo,
@@ -94,6 +107,8 @@ mapping! {
         jobs: RegistryKeys<'static>;
         /// Environment variables of a command or worker: `NAME` is passed on, `NAME=value` is set.
         env: Texts = [];
+        /// True if a command or worker reads and writes payloads as JSON (docs/json.md).
+        json: Flag = false;
         /// Processes of a worker.
         processes: Count<1, 1024> = 1;
         /// Time that a worker may be silent.
@@ -224,7 +239,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
     contract.can_park = false;
     contract.timeout = Some(limits.handler_timeout);
     match kind {
-        Some(Written::Command(_)) => {
+        Some(Written::Command(..)) => {
             contract.concurrency = Contract::COMMAND_CONCURRENCY;
             contract.speaks_at_end = true;
         }
@@ -287,13 +302,15 @@ fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, listener: Span) -> Option<
         return None;
     };
     let start = keys.start.read(reader);
+    let form = if keys.json.read(reader) == Some(true) { Form::Json } else { Form::Xml };
     let written = match kinds {
-        [Some(words), ..] => program(reader, words, keys.env.node).map(Written::Command),
+        [Some(words), ..] => program(reader, words, keys.env.node).map(|program| Written::Command(program, form)),
         [_, Some(words), ..] => {
             let processes = keys.processes.read(reader).unwrap_or(1) as u32;
             let heartbeat = keys.heartbeat.read(reader).unwrap_or(WorkerSpec::HEARTBEAT);
             let program = program(reader, words, keys.env.node);
-            program.map(|program| Written::Worker { program, processes, heartbeat, start: start.unwrap_or_default() })
+            let start = start.unwrap_or_default();
+            program.map(|program| Written::Worker { program, form, processes, heartbeat, start })
         }
         [_, _, Some(model), ..] => llm::model(reader, model).map(Written::Model),
         [_, _, _, Some(human), ..] => human::read(reader, human).map(Written::Human),
@@ -304,13 +321,14 @@ fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, listener: Span) -> Option<
             read.map(|(tasks, owner)| Written::Tasks { tasks, owner, place: node.span })
         }
     };
-    let keys = [keys.env.place(), keys.processes.place(), keys.heartbeat.place(), keys.start.place()];
+    let keys =
+        [keys.env.place(), keys.json.place(), keys.processes.place(), keys.heartbeat.place(), keys.start.place()];
     let (kind, keys) = match written.as_ref()? {
         Written::Human(_) => ("human", &keys[..]),
         Written::Remote(_) => ("remote", &keys[..]),
         Written::Tasks { .. } => ("a job", &keys[..]),
         Written::Echo => ("an echo", &keys[..]),
-        Written::Command(_) => ("a command", &keys[1..]),
+        Written::Command(..) => ("a command", &keys[2..]),
         Written::Worker { .. } => ("a worker", &[][..]),
         Written::Model(_) => ("a model", &keys[..]),
     };

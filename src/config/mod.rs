@@ -122,7 +122,12 @@ pub struct Survey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenerKind {
     /// A program that runs once for each message.
-    Command(CommandSpec),
+    Command {
+        /// The program.
+        command: CommandSpec,
+        /// True if it reads and writes payloads as JSON.
+        json: bool,
+    },
     /// A program that stays, and handles many messages.
     Worker(WorkerSpec),
     /// A model speaks for it.
@@ -310,9 +315,12 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
 
 fn kind(written: Written, teams: &human::Teams, directory: &Path) -> ListenerKind {
     match written {
-        Written::Command(program) => ListenerKind::Command(command(program, directory)),
-        Written::Worker { program, processes, heartbeat, start } => {
-            ListenerKind::Worker(WorkerSpec { command: command(program, directory), processes, heartbeat, start })
+        Written::Command(program, form) => {
+            ListenerKind::Command { command: command(program, directory), json: form.is_json() }
+        }
+        Written::Worker { program, form, processes, heartbeat, start } => {
+            let (command, json) = (command(program, directory), form.is_json());
+            ListenerKind::Worker(WorkerSpec { command, processes, heartbeat, start, json })
         }
         Written::Model(model) => ListenerKind::Model(model.settings()),
         Written::Human(human) => ListenerKind::Human(human.spec(teams, |program| command(program, directory))),

@@ -114,7 +114,7 @@ pub(super) fn expand(reader: &mut Reader, listeners: &mut [Listener], clients: &
         // start calls and forgets: the answers would wake it again and again.
         let is_called = listener.contract.accepts.iter().any(|payload| *payload != boot_qname());
         let hears =
-            is_called && matches!(listener.kind, Written::Command(_) | Written::Worker { .. } | Written::Remote(_));
+            is_called && matches!(listener.kind, Written::Command(..) | Written::Worker { .. } | Written::Remote(_));
         // A model gets every answer, and the end of a fan-out.
         let hears_all = listener.returned.is_none() && matches!(listener.kind, Written::Model(_));
         listener.returns = match listener.returned.take() {

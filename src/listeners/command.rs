@@ -1,7 +1,7 @@
 //! Listeners that are programs, with one process for each message.
 //!
 //! The process gets the canonical payload as its standard input, a sealed file in memory, and writes raw bytes, 0 to n
-//! payloads, to its standard output; they count only if it exits with 0. Its standard error goes to the log. It runs in
+//! payloads, to its standard output; they count only if it exits with 0. With `json: true` both are JSON. Its standard error goes to the log. It runs in
 //! the directory of the organism's file, in a process group of its own, with an environment of `PATH`, `HOME`, the
 //! locale, the variables of `env`, the `SYSTOLE_*` variables and `TRACEPARENT`.
 //!
@@ -21,6 +21,7 @@ use systole_core::core::{Failure, HandlerOutcome, Message, Remembered};
 use systole_core::vocab::{Fault, FaultCode, Name};
 use systole_xml::ladder::Raw;
 
+use super::json::{self, JsonPayloads};
 use crate::process::ending::Ends;
 use crate::process::environment::variables;
 use crate::process::run::{self, CommandError, Invocation, Wait};
@@ -33,6 +34,7 @@ use history::History;
 pub struct CommandListener {
     name: Name,
     spec: CommandSpec,
+    is_json: bool,
     occupied: Arc<Occupied>,
 }
 
@@ -79,10 +81,16 @@ impl Drop for Running<'_> {
 impl CommandListener {
     /// Makes a listener of that name.
     pub fn new(name: Name, spec: CommandSpec) -> Self {
-        Self { name, spec, occupied: Arc::default() }
+        Self { name, spec, is_json: false, occupied: Arc::default() }
     }
 
-    /// Runs the program for a message: `Wrote` at exit 0, `Failed` otherwise.
+    /// Lets the program read and write payloads as JSON (`docs/json.md`).
+    #[must_use]
+    pub fn json(self, is_json: bool) -> Self {
+        Self { is_json, ..self }
+    }
+
+    /// Runs the program for a message, with payloads as XML: `Wrote` at exit 0, `Failed` otherwise.
     ///
     /// A history is passed as a file in memory that the program inherits and `SYSTOLE_HISTORY` names. A program that
     /// writes more than `max_output` bytes is killed.
@@ -90,9 +98,10 @@ impl CommandListener {
     /// # Cancel safety
     /// Dropping the future ends the process and everything in its group: SIGTERM, and SIGKILL a few seconds later.
     pub async fn answer(&self, message: &Message, history: Option<&[Remembered]>, max_output: usize) -> HandlerOutcome {
-        self.run_program(message, history, max_output, Wait::ENDLESS)
-            .await
-            .unwrap_or_else(|(failure, _)| HandlerOutcome::Failed(failure))
+        match self.run_program(message, history, max_output, Wait::ENDLESS, None).await {
+            Ok(output) => HandlerOutcome::Wrote(output),
+            Err((failure, _)) => HandlerOutcome::Failed(failure),
+        }
     }
 
     /// Runs the program; the failure comes with the end of its standard error.
@@ -102,10 +111,15 @@ impl CommandListener {
         history: Option<&[Remembered]>,
         max_output: usize,
         wait: Wait<impl Fn(bool)>,
-    ) -> Result<HandlerOutcome, (Failure, String)> {
+        json: Option<&JsonPayloads>,
+    ) -> Result<Raw, (Failure, String)> {
         let mut said = String::new();
-        let input = message.body.written().bytes().clone();
-        let history = history.map(History::new).transpose();
+        let payload = message.body.written();
+        let input = match json {
+            None => payload.bytes().clone(),
+            Some(json) => format!("{}\n", json.write(&payload).get()).into(),
+        };
+        let history = history.map(|history| History::new(history, json)).transpose();
         let output = match history.map_err(CommandError::Start) {
             Ok(history) => {
                 let about = About::of(message);
@@ -119,7 +133,7 @@ impl CommandListener {
             Err(error) => Err(error),
         };
         match output {
-            Ok(output) => Ok(HandlerOutcome::Wrote(Raw::new(output))),
+            Ok(output) => Ok(Raw::new(output)),
             Err(error) => Err((self.failure(&error, Subject::of(message)), said)),
         }
     }
@@ -148,8 +162,17 @@ impl RawListener for CommandListener {
             let (places, stalls) = (contract.concurrency as usize, |stalled| thread.stall(stalled));
             let _running = self.occupied.enter(places, stalls).await;
             let wait = Wait { longest: contract.timeout, stalls };
-            match self.run_program(&message, history, context.limits().xml.message_bytes, wait).await {
-                Ok(outcome) => outcome,
+            let json = || JsonPayloads::new(contract, context.catalog().clone(), &context.limits().xml);
+            let json = self.is_json.then(json);
+            let most = context.limits().xml.message_bytes;
+            match self.run_program(&message, history, most, wait, json.as_ref()).await {
+                Ok(raw) => match json {
+                    None => HandlerOutcome::Wrote(raw),
+                    Some(json) => {
+                        let read = json.read(raw.bytes());
+                        json::outcome(raw, read)
+                    }
+                },
                 Err((failure, said)) => {
                     thread.said(said);
                     HandlerOutcome::Failed(failure)

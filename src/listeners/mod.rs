@@ -6,4 +6,5 @@
 pub mod command;
 pub mod echo;
 pub mod human;
+pub mod json;
 pub mod worker;

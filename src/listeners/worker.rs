@@ -34,6 +34,7 @@ use systole_core::core::{Failure, HandlerOutcome, Message};
 use systole_core::vocab::{Fault, FaultCode, Limits, Name, Time};
 use tokio::task::JoinHandle;
 
+use super::json::JsonPayloads;
 use crate::process::CommandSpec;
 use crate::runtime::{LocalBoxFuture, RawListener, Rest, Rests, RunContext, StartContext};
 use crate::terminal::Escaped;
@@ -45,7 +46,7 @@ use records::Records;
 use seat::{Given, Seat};
 use systole_store::clock::Clock;
 
-pub use exchange::{LineEffect, LineKind};
+pub use exchange::{LineEffect, LineKind, Output};
 pub use trial::{Trial, TrialOutput};
 
 /// A program that stays, and its processes.
@@ -60,6 +61,8 @@ pub struct WorkerSpec {
     pub heartbeat: Duration,
     /// The time at which processes are started.
     pub start: WorkerStart,
+    /// True if payloads are JSON in its lines, not XML.
+    pub json: bool,
 }
 
 systole_core::vocab::setters!(WorkerSpec {
@@ -67,6 +70,7 @@ systole_core::vocab::setters!(WorkerSpec {
     processes: u32,
     heartbeat: Duration,
     start: WorkerStart,
+    json: bool,
 });
 
 /// The time at which the processes of a worker are started.
@@ -87,7 +91,7 @@ impl WorkerSpec {
 
     /// Settings for one process of that program, which starts with the first message.
     pub fn new(command: CommandSpec) -> Self {
-        Self { command, processes: 1, heartbeat: Self::HEARTBEAT, start: WorkerStart::default() }
+        Self { command, processes: 1, heartbeat: Self::HEARTBEAT, start: WorkerStart::default(), json: false }
     }
 }
 
@@ -115,6 +119,7 @@ struct Means {
     wall: Clock,
     rests: Rests,
     limits: Rc<Limits>,
+    json: Option<Rc<JsonPayloads>>,
     listener: Weak<WorkerListener>,
 }
 
@@ -146,12 +151,19 @@ impl WorkerListener {
         }
     }
 
-    fn means(self: &Rc<Self>, wall: &Clock, rests: Rests, limits: &Limits) -> &Means {
+    fn means(
+        self: &Rc<Self>,
+        wall: &Clock,
+        rests: Rests,
+        limits: &Limits,
+        json: impl FnOnce() -> JsonPayloads,
+    ) -> &Means {
         self.means.get_or_init(|| Means {
             clock: wall.steady(),
             wall: wall.clone(),
             rests,
             limits: limits.clone().into(),
+            json: self.spec.json.then(|| json().into()),
             listener: Rc::downgrade(self),
         })
     }
@@ -162,7 +174,8 @@ impl WorkerListener {
             Ok(wall) => wall,
             Err(failure) => return HandlerOutcome::Failed(failure),
         };
-        let clock = self.means(&wall, context.rests(), context.limits()).clock.clone();
+        let json = || JsonPayloads::new(context.contract(), context.catalog().clone(), &context.limits().xml);
+        let clock = self.means(&wall, context.rests(), context.limits(), json).clock.clone();
         let mut calls = Calls::new(context.limits().xml.message_bytes);
         let mut records = match Records::of(&context) {
             Ok(records) => records,
@@ -262,7 +275,7 @@ impl WorkerListener {
 
     /// Starts a process under the number that the pool gave it.
     fn start(&self, id: ProcessId, means: &Means) {
-        let started = match process::Started::new(&self.name, &self.spec, &means.limits) {
+        let started = match process::Started::new(&self.name, &self.spec, &means.limits, means.json.clone()) {
             Ok(started) => started,
             Err(error) => {
                 tracing::warn!(listener = %self.name, program = %self.spec.command.program.display(), error = error.detail(), "a worker can't be started");
@@ -381,7 +394,8 @@ impl RawListener for WorkerListener {
     }
 
     fn prepare(self: Rc<Self>, context: StartContext) {
-        let means = self.means(context.clock(), context.rests(), context.limits());
+        let json = || JsonPayloads::new(context.contract(), context.catalog().clone(), &context.limits().xml);
+        let means = self.means(context.clock(), context.rests(), context.limits(), json);
         for _ in 0..self.spec.processes {
             let id = self.pool.borrow_mut().start(means.clock.now());
             id.into_iter().for_each(|id| self.start(id, means));

@@ -254,7 +254,7 @@ impl ModelListener {
         }
         let (blueprint, listener) = context.place();
         let mut validator = self.validator.borrow_mut();
-        let validator = validator.get_or_insert_with(|| Validator::new(Arc::new(context.catalog().clone())));
+        let validator = validator.get_or_insert_with(|| Validator::new(context.catalog().clone()));
         let to = To { message: message.id, thread: message.thread };
         let raw = Raw::new(completion.text.clone());
         let PrecheckedAnswer { replies, read, .. } = precheck_answer(raw, to, listener, blueprint, validator)?;

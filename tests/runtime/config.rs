@@ -222,8 +222,8 @@ fn backends_are_asked_as_the_file_says() {
 fn commands_run_beside_the_file() {
     let config = load("all-keys.yaml");
     let [
-        ListenerKind::Command(program),
-        ListenerKind::Command(plain),
+        ListenerKind::Command { command: program, json: false },
+        ListenerKind::Command { command: plain, json: true },
         ListenerKind::Worker(stayer),
         ListenerKind::Worker(plain_stayer),
         ListenerKind::Model(thinker),
@@ -246,7 +246,7 @@ fn commands_run_beside_the_file() {
     assert_eq!((names(others), others.to.operators), ("zoe".to_owned(), false));
     assert!(matches!(&others.announce, Some(Announce::Push(push)) if push.allow_private), "{others:?}");
     assert_eq!((stayer.processes, stayer.heartbeat), (39, Duration::from_secs(40)));
-    assert_eq!(stayer.start, WorkerStart::Eager);
+    assert_eq!((stayer.start, stayer.json, plain_stayer.json), (WorkerStart::Eager, true, false));
     assert_eq!((plain_stayer.processes, plain_stayer.heartbeat), (1, WorkerSpec::HEARTBEAT));
     assert_eq!(plain_stayer.start, WorkerStart::Lazy);
     assert!(stayer.command.program.ends_with("tests/golden/config/run.sh"), "{stayer:?}");

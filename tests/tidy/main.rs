@@ -244,7 +244,7 @@ const OPTIONS: [&str; 12] = [
 ];
 
 /// Types that stay exhaustive, and why.
-const EXHAUSTIVE: [(&str, &str); 23] = [
+const EXHAUSTIVE: [(&str, &str); 24] = [
     ("Fault", "listeners and stores make it; its fields are those of `schemas/meta.xsd`"),
     ("BrokenRule", "as Fault"),
     ("BlueprintProblem", "the reader of `organism.yaml` gives each a place and an advice"),
@@ -267,6 +267,7 @@ const EXHAUSTIVE: [(&str, &str); 23] = [
     ("PrincipalKind", "the gateway gives each its permissions"),
     ("LineKind", "`systole worker test` takes the part of the pump"),
     ("LineEffect", "as LineKind"),
+    ("Output", "as LineKind"),
     ("TrialOutput", "as LineKind"),
 ];
 

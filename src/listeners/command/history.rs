@@ -8,21 +8,32 @@ use std::sync::Arc;
 
 use systole_core::core::{Place, Remembered};
 
+use crate::listeners::json::{JsonPayloads, Past};
 use crate::process::memory::sealed;
 
 /// The history of a thread as a sealed file in memory, which a command inherits.
 ///
+/// With payloads as XML:
 /// `<history><message from="name" number="3" answers="2">payload</message>…</history>`, oldest first, without the message
 /// that is being answered. `number` is the place among all messages of the thread, `answers` that of the call which the
-/// message answers.
+/// message answers. With payloads as JSON: `[{"from":"name","payload":{…},"number":3,"answers":2}]`.
 #[derive(Debug)]
 pub(super) struct History {
     file: Arc<File>,
 }
 
 impl History {
-    pub(super) fn new(messages: &[Remembered]) -> io::Result<Self> {
-        let file = sealed("systole-history", |out| write(out, messages))?;
+    pub(super) fn new(messages: &[Remembered], json: Option<&JsonPayloads>) -> io::Result<Self> {
+        let file = match json {
+            None => sealed("systole-history", |out| write(out, messages))?,
+            Some(json) => {
+                let past: Vec<Past<'_>> = messages.iter().map(|message| Past::of(message, Some(json))).collect();
+                sealed("systole-history", |out| {
+                    serde_json::to_writer(&mut *out, &past)?;
+                    out.write_all(b"\n")
+                })?
+            }
+        };
         Ok(Self { file: Arc::new(file) })
     }
 

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use super::exchange::{Exchange, LineEffect, LineKind};
 use super::line::{self, Recorded};
 use super::line_process::Written;
+use crate::listeners::json::JsonPayloads;
 use crate::process::Subject;
 use crate::process::streams::keep_end;
 use crate::runtime::Thread;
@@ -66,12 +67,12 @@ pub(super) struct MessageHandle {
 }
 
 impl Connection {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &Limits, json: Option<Rc<JsonPayloads>>) -> Self {
         Self {
             lines: RefCell::default(),
             written: Notify::new(),
             room: Notify::new(),
-            exchange: RefCell::new(Exchange::new(limits)),
+            exchange: RefCell::new(Exchange::new(limits, json)),
             is_up: Cell::new(false),
             end: RefCell::default(),
             begun: Notify::new(),
@@ -104,6 +105,11 @@ impl Connection {
         if let Some(queue) = self.exchange.borrow().only() {
             keep_end(&mut queue.borrow_mut().said, line);
         }
+    }
+
+    /// The payloads of the lines as JSON; `None` if they are XML.
+    pub(super) fn json(&self) -> Option<Rc<JsonPayloads>> {
+        self.exchange.borrow().json().cloned()
     }
 
     /// Number of messages in flight.
@@ -264,7 +270,7 @@ mod tests {
 
     #[test]
     fn lines_wait_for_a_process_that_does_not_read() {
-        let connection = Connection::new(&Limits::default());
+        let connection = Connection::new(&Limits::default(), None);
         assert_eq!(poll(pin!(connection.send(&[b'x'; ROOM]))), Poll::Ready(true));
         let mut waiting = pin!(connection.send(b"one more"));
         let mut another = pin!(connection.send(b"and another"));

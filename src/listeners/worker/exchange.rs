@@ -3,15 +3,17 @@
 //! The pump and `systole worker test` judge by the same exchange: a line is good for both, or for neither.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde_json::value::RawValue;
-use systole_core::core::{Emission, EmissionKind, ModelAnswer};
+use systole_core::core::{Emission, EmissionKind, HandlerOutcome, ModelAnswer};
 use systole_core::vocab::{BrokenRule, Fault, FaultCode, Limits, MessageId, Name, XmlLimits};
-use systole_xml::ladder::{Raw, parse};
-use systole_xml::schema::Draft;
+use systole_xml::ladder::{Canonical, Raw, parse};
+use systole_xml::schema::{Draft, Element, Validated};
 
-use super::line::{self, About, Line, Recorded};
+use super::line::{self, About, Line, Payloads, Recorded};
 use super::line_process::Written;
+use crate::listeners::json::{self, JsonPayloads};
 
 /// Lines in a row about messages that are not in flight; beyond, the process is ended. A cancelled message may have
 /// been answered meanwhile.
@@ -46,7 +48,7 @@ pub enum LineKind {
 #[derive(Debug, Clone)]
 pub enum LineEffect {
     /// The answer: its payloads as one output, or the fault of an answer that is too long. The message has ended.
-    Wrote(Result<Raw, Fault>),
+    Wrote(Result<Output, Fault>),
     /// The failure. The message has ended.
     Failed {
         /// A sentence for the caller.
@@ -88,6 +90,24 @@ pub enum LineEffect {
     Overdrawn(Fault),
 }
 
+/// The payloads with which a process answers a message.
+#[derive(Debug, Clone)]
+pub enum Output {
+    /// Payloads as XML, not read yet.
+    Xml(Raw),
+    /// Payloads as JSON: as they were written, and valid, or the fault of the first one that is not.
+    Json(Raw, Result<Vec<Validated<Element>>, Fault>),
+}
+
+impl From<Output> for HandlerOutcome {
+    fn from(output: Output) -> Self {
+        match output {
+            Output::Xml(raw) => Self::Wrote(raw),
+            Output::Json(raw, read) => json::outcome(raw, read),
+        }
+    }
+}
+
 impl LineEffect {
     /// Returns whether the message has ended.
     pub fn is_end(&self) -> bool {
@@ -107,6 +127,8 @@ pub(super) struct Exchange<T> {
     fanout: usize,
     longest: usize,
     xml: XmlLimits,
+    /// The payloads as JSON; `None` if they are XML.
+    json: Option<Rc<JsonPayloads>>,
     flights: BTreeMap<MessageId, Flight<T>>,
     strays: u32,
     /// Numbers of the last heartbeat, and of the last one that was answered.
@@ -123,10 +145,15 @@ struct Flight<T> {
 }
 
 impl<T> Exchange<T> {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &Limits, json: Option<Rc<JsonPayloads>>) -> Self {
         let (fanout, xml) = (limits.fanout, limits.xml.clone());
         let longest = line::longest(limits);
-        Self { fanout, longest, xml, flights: BTreeMap::new(), strays: 0, pings: (0, 0) }
+        Self { fanout, longest, xml, json, flights: BTreeMap::new(), strays: 0, pings: (0, 0) }
+    }
+
+    /// The payloads as JSON; `None` if they are XML.
+    pub(super) fn json(&self) -> Option<&Rc<JsonPayloads>> {
+        self.json.as_ref()
     }
 
     /// Number of messages in flight.
@@ -181,7 +208,7 @@ impl<T> Exchange<T> {
         T: Clone,
     {
         let read = match line {
-            Written::Whole(line) => line::read(line)?,
+            Written::Whole(line) => line::read(line, self.json.is_some())?,
             Written::Cut(beginning, bytes) => line::read_cut(beginning, bytes, self.longest)?,
         };
         let (id, about) = match read {
@@ -199,7 +226,7 @@ impl<T> Exchange<T> {
         };
         self.strays = 0;
         let effect = match about {
-            About::Payloads(payloads) => LineEffect::Wrote(joined(payloads, self.xml.message_bytes)),
+            About::Payloads(payloads) => LineEffect::Wrote(output(payloads, self.json.as_deref(), &self.xml)),
             About::Error(text, passes) => LineEffect::Failed { text: clipped(&text, SENTENCE).to_owned(), passes },
             About::Cut(bytes) => LineEffect::Overdrawn(too_long_a_line(bytes, self.longest)),
             About::Progress(text) => LineEffect::Progressed(clipped(&text, SENTENCE).to_owned()),
@@ -219,10 +246,20 @@ impl<T> Exchange<T> {
                     LineEffect::Recorded { label, name, value }
                 }
             }
-            About::Call { xml, to, label } => {
+            About::Call { payload, to, label } => {
                 flight.labels.push(label.clone());
-                let text = Raw::new(xml);
-                LineEffect::Called { label, call: emission(&text, to, &self.xml), text }
+                let (call, text) = match payload {
+                    Payloads::Xml(xml) => {
+                        let text = Raw::new(xml);
+                        (read_call(&text, &self.xml).map(Draft::Canonical), text)
+                    }
+                    Payloads::Json(written) => {
+                        let text = raw(&written);
+                        let read = self.json.as_deref().ok_or_else(no_json);
+                        (read.and_then(|json| json.read_one(text.bytes())).map(Draft::Proved), text)
+                    }
+                };
+                LineEffect::Called { label, call: emission(call, to), text }
             }
         };
         let owner = flight.owner.clone();
@@ -245,25 +282,47 @@ impl<T> Exchange<T> {
     }
 }
 
-/// Joins the payloads into one output.
-fn joined(mut payloads: Vec<String>, most: usize) -> Result<Raw, Fault> {
-    if payloads.iter().map(String::len).sum::<usize>() > most {
-        return Err(Fault::new(FaultCode::Limit, format!("the listener wrote more than {most} bytes")));
+/// The output of an answer.
+fn output(payloads: Payloads<Vec<String>>, json: Option<&JsonPayloads>, limits: &XmlLimits) -> Result<Output, Fault> {
+    let most = limits.message_bytes;
+    let too_much = || Fault::new(FaultCode::Limit, format!("the listener wrote more than {most} bytes"));
+    match payloads {
+        Payloads::Xml(payloads) if payloads.iter().map(String::len).sum::<usize>() > most => Err(too_much()),
+        Payloads::Xml(mut payloads) => {
+            let joined = if payloads.len() == 1 { payloads.swap_remove(0) } else { payloads.join("\n") };
+            Ok(Output::Xml(Raw::new(joined)))
+        }
+        Payloads::Json(written) if written.get().len() > most => Err(too_much()),
+        Payloads::Json(written) => {
+            let raw = raw(&written);
+            let read = json.ok_or_else(no_json).and_then(|json| json.read(raw.bytes()));
+            Ok(Output::Json(raw, read))
+        }
     }
-    let output = if payloads.len() == 1 { payloads.swap_remove(0) } else { payloads.join("\n") };
-    Ok(Raw::new(output))
 }
 
-/// Parses a call into an emission.
-fn emission(xml: &Raw, to: Option<String>, limits: &XmlLimits) -> Result<Emission, Fault> {
-    let to = to.map(|to| Name::parse(&to)).transpose();
-    let to = to.map_err(|error| Fault::new(FaultCode::Route, format!("\"to\": {error}")))?;
-    let payload = parse(xml, limits).map_err(|error| {
+fn raw(json: &RawValue) -> Raw {
+    Raw::new(json.get().to_owned())
+}
+
+fn no_json() -> Fault {
+    Fault::new(FaultCode::Malformed, "a payload is XML here")
+}
+
+/// Parses the XML of a call.
+fn read_call(xml: &Raw, limits: &XmlLimits) -> Result<Canonical, Fault> {
+    parse(xml, limits).map_err(|error| {
         let code = if error.is_limit() { FaultCode::Limit } else { FaultCode::Malformed };
         let rule = BrokenRule { rule: error.to_string(), at: error.position(), example: None };
         Fault { rule: Some(Box::new(rule)), ..Fault::new(code, "a message can't be read as XML") }
-    })?;
-    Ok(Emission { kind: EmissionKind::Call, to, thread: None, payload: Draft::Canonical(payload) })
+    })
+}
+
+/// The emission of a call.
+fn emission(payload: Result<Draft, Fault>, to: Option<String>) -> Result<Emission, Fault> {
+    let to = to.map(|to| Name::parse(&to)).transpose();
+    let to = to.map_err(|error| Fault::new(FaultCode::Route, format!("\"to\": {error}")))?;
+    Ok(Emission { kind: EmissionKind::Call, to, thread: None, payload: payload? })
 }
 
 fn too_many(most: usize) -> Fault {
@@ -297,7 +356,7 @@ mod tests {
     const ID: &str = "00000000-0000-0000-0000-000000000001";
 
     fn exchange(fanout: usize) -> Exchange<()> {
-        let mut exchange = Exchange::new(&Limits::default().fanout(fanout));
+        let mut exchange = Exchange::new(&Limits::default().fanout(fanout), None);
         exchange.open(ID.parse().unwrap(), &[], ());
         exchange
     }
@@ -365,7 +424,7 @@ mod tests {
     #[test]
     fn values_are_bounded_over_all_runs_of_a_message() {
         let xml = XmlLimits::default().message_bytes(1000);
-        let mut exchange = Exchange::new(&Limits::default().xml(xml));
+        let mut exchange = Exchange::new(&Limits::default().xml(xml), None);
         let id = ID.parse().unwrap();
         let value = serde_json::value::to_raw_value(&"x".repeat(500)).unwrap();
         let before = Recorded { name: "before".to_owned(), value };
@@ -437,7 +496,7 @@ mod tests {
     #[test]
     fn an_answer_ends_its_message() {
         let mut exchange = exchange(2);
-        let LineEffect::Wrote(Ok(raw)) = about(&mut exchange, r#""payloads":["<a/>","<b/>"]"#) else {
+        let LineEffect::Wrote(Ok(Output::Xml(raw))) = about(&mut exchange, r#""payloads":["<a/>","<b/>"]"#) else {
             panic!("an answer")
         };
         assert_eq!(&raw.bytes()[..], b"<a/>\n<b/>");

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use systole_core::core::{JoinPosition, Message, ModelAnswer, Place, Remembered, Usage};
+use systole_core::core::{JoinPosition, Message, ModelAnswer, Remembered, Usage};
 use systole_core::vocab::{Fault, Limits, MessageId};
+use systole_xml::ladder::Canonical;
 
 use super::exchange::clipped;
+use crate::listeners::json::{JsonPayloads, Past, Shown};
 
 /// Bytes of a line besides the XML in it, at most.
 const FRAME: usize = 4096;
@@ -26,14 +29,39 @@ pub(super) enum Line {
     About(MessageId, About),
 }
 
+/// A payload, or several ones, in the form of the lines.
+#[derive(Debug)]
+pub(super) enum Payloads<X> {
+    Xml(X),
+    Json(Box<RawValue>),
+}
+
+impl From<Vec<String>> for Payloads<Vec<String>> {
+    fn from(xml: Vec<String>) -> Self {
+        Self::Xml(xml)
+    }
+}
+
+impl From<String> for Payloads<String> {
+    fn from(xml: String) -> Self {
+        Self::Xml(xml)
+    }
+}
+
+impl<X> From<Box<RawValue>> for Payloads<X> {
+    fn from(json: Box<RawValue>) -> Self {
+        Self::Json(json)
+    }
+}
+
 /// Content of a line about a message.
 #[derive(Debug)]
 pub(super) enum About {
-    Payloads(Vec<String>),
+    Payloads(Payloads<Vec<String>>),
     /// A failure, and the label of the call whose fault it passes on.
     Error(String, Option<String>),
     Call {
-        xml: String,
+        payload: Payloads<String>,
         to: Option<String>,
         label: String,
     },
@@ -73,12 +101,13 @@ pub(super) fn longest(limits: &Limits) -> usize {
     limits.xml.message_bytes.saturating_mul(ESCAPED).saturating_add(FRAME)
 }
 
+/// A line with payloads of the types `P` and calls of the type `C`.
 #[derive(Deserialize)]
-struct Incoming {
+struct Incoming<P, C> {
     id: Option<String>,
-    payloads: Option<Vec<String>>,
+    payloads: Option<P>,
     error: Option<String>,
-    call: Option<String>,
+    call: Option<C>,
     to: Option<String>,
     record: Option<String>,
     value: Option<Box<RawValue>>,
@@ -129,23 +158,33 @@ impl Used {
     }
 }
 
-/// Parses a line; returns the mistake of a bad one.
-pub(super) fn read(line: &[u8]) -> Result<Line, String> {
+/// Parses a line, with payloads as JSON or as XML; returns the mistake of a bad one.
+pub(super) fn read(line: &[u8], is_json: bool) -> Result<Line, String> {
+    if is_json { read_as::<Box<RawValue>, Box<RawValue>>(line) } else { read_as::<Vec<String>, String>(line) }
+}
+
+fn read_as<P, C>(line: &[u8]) -> Result<Line, String>
+where
+    P: DeserializeOwned + Into<Payloads<Vec<String>>>,
+    C: DeserializeOwned + Into<Payloads<String>>,
+{
     // serde would accept an array for the fields in their order.
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Err("it is no JSON object".to_owned());
     }
     let Incoming { id, payloads, error, call, to, record, value, progress, usage, draft, anew, label, pong } =
-        serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        serde_json::from_slice::<Incoming<P, C>>(line).map_err(|error| error.to_string())?;
     if label.as_ref().is_some_and(|label| label.len() > LABEL) {
         return Err(format!("\"as\" has at most {LABEL} bytes"));
     }
     let needed = "a line that is answered needs \"as\", which the answer will name";
     let about = match (payloads, error, call, record, progress, usage, draft, pong) {
         (None, None, None, None, None, None, None, Some(pong)) => return Ok(Line::Pong(pong)),
-        (Some(payloads), None, None, None, None, None, None, None) => About::Payloads(payloads),
+        (Some(payloads), None, None, None, None, None, None, None) => About::Payloads(payloads.into()),
         (None, Some(error), None, None, None, None, None, None) => About::Error(error, label),
-        (None, None, Some(xml), None, None, None, None, None) => About::Call { xml, to, label: label.ok_or(needed)? },
+        (None, None, Some(call), None, None, None, None, None) => {
+            About::Call { payload: call.into(), to, label: label.ok_or(needed)? }
+        }
         (None, None, None, Some(name), None, None, None, None) => About::Record {
             name,
             value: value.unwrap_or_else(|| RawValue::NULL.to_owned()),
@@ -186,7 +225,7 @@ fn leading_id(beginning: &[u8]) -> Option<MessageId> {
 struct Work<'a> {
     id: String,
     r#type: String,
-    payload: &'a str,
+    payload: Shown<'a>,
     from: &'a str,
     thread: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -213,32 +252,19 @@ struct Join {
     remaining: u32,
 }
 
-#[derive(Serialize)]
-struct Past<'a> {
-    from: &'a str,
-    payload: &'a str,
-    /// The place among all messages of the thread.
-    number: u32,
-    /// The place of the call that the message answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answers: Option<u32>,
-}
-
-impl<'a> Past<'a> {
-    fn of(past: &'a Remembered) -> Self {
-        let Place { number, answers } = past.place;
-        Self { from: past.from.as_str(), payload: past.payload.as_str(), number, answers }
-    }
-}
-
 /// Writes the line that delivers a message, with what earlier runs of its handler recorded.
-pub(super) fn work(message: &Message, history: Option<&[Remembered]>, recorded: &[Recorded]) -> Vec<u8> {
+pub(super) fn work(
+    message: &Message,
+    history: Option<&[Remembered]>,
+    recorded: &[Recorded],
+    json: Option<&JsonPayloads>,
+) -> Vec<u8> {
     let payload = message.body.written();
-    let history = history.map(|history| history.iter().map(Past::of).collect());
+    let history = history.map(|history| history.iter().map(|past| Past::of(past, json)).collect());
     write(&Work {
         id: message.id.to_string(),
         r#type: payload.root().to_string(),
-        payload: payload.as_str(),
+        payload: Shown::of(&payload, json),
         from: message.from.as_str(),
         thread: message.thread.to_string(),
         in_reply_to: message.in_reply_to.map(|id| id.to_string()),
@@ -252,13 +278,18 @@ pub(super) fn work(message: &Message, history: Option<&[Remembered]>, recorded: 
 }
 
 /// Writes the line that answers a call.
-pub(super) fn answer(id: MessageId, label: &str, outcome: Result<&str, &Fault>) -> Vec<u8> {
+pub(super) fn answer(
+    id: MessageId,
+    label: &str,
+    outcome: Result<&Canonical, &Fault>,
+    json: Option<&JsonPayloads>,
+) -> Vec<u8> {
     #[derive(Serialize)]
     struct Answer<'a> {
         id: String,
         r#as: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        reply: Option<&'a str>,
+        reply: Option<Shown<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         fault: Option<Failed<'a>>,
     }
@@ -272,15 +303,17 @@ pub(super) fn answer(id: MessageId, label: &str, outcome: Result<&str, &Fault>) 
         #[serde(skip_serializing_if = "Option::is_none")]
         example: Option<&'a str>,
     }
-    let broken = outcome.err().and_then(|fault| fault.rule.as_deref());
-    let fault = outcome.err().map(|Fault { code, message, retryable, .. }| Failed {
+    let told = outcome.err().and_then(|fault| Some(json?.told(fault)));
+    let failed = told.as_ref().or(outcome.err());
+    let broken = failed.and_then(|fault| fault.rule.as_deref());
+    let fault = failed.map(|Fault { code, message, retryable, .. }| Failed {
         code: code.as_str(),
         message,
         retryable: *retryable,
         rule: broken.map(|broken| broken.rule.as_str()),
         example: broken.and_then(|broken| broken.example.as_deref()),
     });
-    write(&Answer { id: id.to_string(), r#as: label, reply: outcome.ok(), fault })
+    write(&Answer { id: id.to_string(), r#as: label, reply: outcome.ok().map(|reply| Shown::of(reply, json)), fault })
 }
 
 /// Writes the line that tells that a value is recorded.

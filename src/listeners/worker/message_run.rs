@@ -48,7 +48,9 @@ pub(super) async fn run_message(
     records: &mut Records,
 ) -> Run {
     let history = context.contract().context.then(|| context.thread().history());
-    let line = line::work(message, history, records.all());
+    let json = connection.json();
+    let json = json.as_deref();
+    let line = line::work(message, history, records.all(), json);
     let mut handle = connection.open(Subject::of(message), context.thread().clone(), records.all());
     handle.delivered = connection.send(&line).await;
     drop(line);
@@ -60,7 +62,7 @@ pub(super) async fn run_message(
         seat.awaits(calls.are_open());
         match next(&handle, calls, records, context).await {
             Step::Line(Err(end)) => return Run::Lost(end),
-            Step::Line(Ok(LineEffect::Wrote(Ok(output)))) => return Run::Done(HandlerOutcome::Wrote(output)),
+            Step::Line(Ok(LineEffect::Wrote(Ok(output)))) => return Run::Done(output.into()),
             Step::Line(Ok(LineEffect::Wrote(Err(fault)) | LineEffect::Overdrawn(fault))) => {
                 return Run::Done(HandlerOutcome::Failed(Failure::passing(fault)));
             }
@@ -71,7 +73,7 @@ pub(super) async fn run_message(
                 return Run::Done(HandlerOutcome::Failed(failure));
             }
             Step::Line(Ok(LineEffect::Called { label, call: Err(fault), .. })) => {
-                connection.answer(message.id, &label, &line::answer(message.id, &label, Err(&fault))).await;
+                connection.answer(message.id, &label, &line::answer(message.id, &label, Err(&fault), json)).await;
                 faults.keep(label, fault);
             }
             Step::Line(Ok(LineEffect::Called { label, call: Ok(call), text })) => {
@@ -92,8 +94,8 @@ pub(super) async fn run_message(
             // The connection has taken it.
             Step::Line(Ok(LineEffect::Drafted { .. })) => {}
             Step::Answered(label, outcome) => {
-                let answer = outcome.as_ref().map(|answer| answer.payload.payload().as_str());
-                connection.answer(message.id, &label, &line::answer(message.id, &label, answer)).await;
+                let answer = outcome.as_ref().map(|answer| answer.payload.payload());
+                connection.answer(message.id, &label, &line::answer(message.id, &label, answer, json)).await;
                 if let Err(fault) = outcome {
                     faults.keep(label, fault);
                 }

@@ -19,6 +19,7 @@ use super::connection::{Connection, ProcessEnd};
 use super::exchange::clipped;
 use super::line_process::LineProcess;
 use super::{WorkerSpec, line, prints};
+use crate::listeners::json::JsonPayloads;
 use crate::process::CommandSpec;
 use crate::process::environment::passed_on;
 use crate::process::guard;
@@ -103,9 +104,14 @@ pub(super) fn spawn(spec: &CommandSpec, limits: &Limits) -> io::Result<(LineProc
 
 impl Started {
     /// Starts a process.
-    pub(super) fn new(name: &Name, spec: &WorkerSpec, limits: &Limits) -> Result<Self, CommandError> {
+    pub(super) fn new(
+        name: &Name,
+        spec: &WorkerSpec,
+        limits: &Limits,
+        json: Option<Rc<JsonPayloads>>,
+    ) -> Result<Self, CommandError> {
         let (process, streams) = spawn(&spec.command, limits).map_err(CommandError::Start)?;
-        let connection = Rc::new(Connection::new(limits));
+        let connection = Rc::new(Connection::new(limits, json));
         Ok(Self { name: name.clone(), process, connection, heartbeat: spec.heartbeat, streams })
     }
 

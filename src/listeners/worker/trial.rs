@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use systole_core::vocab::{Fault, Limits, MessageId};
+use systole_xml::ladder::Canonical;
 use tokio::io::{AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::ChildStdin;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -15,6 +17,7 @@ use super::exchange::{Exchange, LineKind};
 use super::line;
 use super::line_process::LineProcess;
 use super::process::{End, spawn};
+use crate::listeners::json::JsonPayloads;
 use crate::process::CommandSpec;
 use crate::process::run::{LINGER, Streams};
 use crate::process::streams::read_line;
@@ -56,11 +59,11 @@ pub enum TrialOutput {
 }
 
 impl Trial {
-    /// Starts a process.
+    /// Starts a process, whose lines have payloads as JSON if `json` is there.
     ///
     /// # Errors
     /// The error of the system.
-    pub fn start(spec: &CommandSpec, limits: &Limits) -> io::Result<Self> {
+    pub fn start(spec: &CommandSpec, limits: &Limits, json: Option<Rc<JsonPayloads>>) -> io::Result<Self> {
         let (process, Streams { stdin, stdout, stderr }) = spawn(spec, limits)?;
         let (input, queue) = unbounded_channel();
         let printed = Arc::default();
@@ -68,7 +71,7 @@ impl Trial {
         tokio::spawn(write(stdin, queue));
         let keepers =
             vec![tokio::spawn(keep(stdout, Arc::clone(&printed))), tokio::spawn(keep(stderr, Arc::clone(&printed)))];
-        Ok(Self { process, exchange: Exchange::new(limits), input: Some(input), printed, keepers, end: None })
+        Ok(Self { process, exchange: Exchange::new(limits, json), input: Some(input), printed, keepers, end: None })
     }
 
     /// Registers a message, before its line is sent.
@@ -83,8 +86,9 @@ impl Trial {
     }
 
     /// The line that answers a call, if it is open.
-    pub fn answer(&mut self, id: MessageId, label: &str, outcome: Result<&str, &Fault>) -> Option<String> {
-        self.exchange.answered(id, label).then(|| text(line::answer(id, label, outcome)))
+    pub fn answer(&mut self, id: MessageId, label: &str, outcome: Result<&Canonical, &Fault>) -> Option<String> {
+        let is_open = self.exchange.answered(id, label);
+        is_open.then(|| text(line::answer(id, label, outcome, self.exchange.json().map(Rc::as_ref))))
     }
 
     /// The line that confirms a recorded value, if that awaits it.

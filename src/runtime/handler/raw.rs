@@ -44,7 +44,9 @@ pub trait RawListener: 'static {
 /// The environment of a [`RawListener`] at the start of the organism.
 pub struct StartContext {
     pub(crate) clock: Clock,
+    pub(crate) listener: ListenerId,
     pub(crate) blueprint: Arc<Blueprint>,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) rests: Rests,
 }
 
@@ -52,6 +54,16 @@ impl StartContext {
     /// Returns the rests of listeners, as operators see them.
     pub(crate) fn rests(&self) -> Rests {
         self.rests.clone()
+    }
+
+    /// Returns the listener's own contract.
+    pub fn contract(&self) -> &Contract {
+        &self.blueprint[self.listener]
+    }
+
+    /// Returns every payload schema of the organism, with examples and prompts.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
     }
 
     /// Returns the limits of the organism.
@@ -117,7 +129,7 @@ impl RunContext {
     }
 
     /// Returns every payload schema of the organism, with examples and prompts.
-    pub fn catalog(&self) -> &Catalog {
+    pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 }

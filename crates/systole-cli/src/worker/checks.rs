@@ -145,7 +145,7 @@ impl Checks {
     }
 
     fn start(&self) -> Result<Pump, Failure> {
-        Pump::start(&self.program, &self.contract.limits, self.patience)
+        Pump::start(&self.program, &self.contract, self.patience)
             .map_err(|error| Failure::unusable(format!("{} can't be started: {error}", self.program.program.display())))
     }
 
@@ -240,7 +240,11 @@ impl Checks {
     async fn long(&mut self, pump: &mut Pump) -> Result<Verdict, Broken> {
         let (entries, size) = HISTORY;
         let text = "\u{2028}".repeat(size - 2) + "\u{85}\u{e9}";
-        let past = json!({ "from": "cli", "payload": format!("<past xmlns=\"urn:systole:test\">{text}</past>") });
+        let payload = match self.contract.json {
+            Some(_) => json!({ "past": text }),
+            None => json!(format!("<past xmlns=\"urn:systole:test\">{text}</past>")),
+        };
+        let past = json!({ "from": "cli", "payload": payload });
         let history = json!(vec![past; entries]).to_string();
         let (_, line) = pump.message(&self.contract.samples[0], Some(("history", &history)));
         pump.send(&[line]);

@@ -1,10 +1,17 @@
 //! The messages that a worker is sent, and the judge of its answers.
 
+use std::fmt::Display;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use systole::config::Config;
-use systole_core::core::{Answered, Emission, ListenerId, Silence, precheck_answer, precheck_call};
+use serde_json::value::{RawValue, to_raw_value};
+use systole::config::{Config, ListenerKind};
+use systole::listeners::json::JsonPayloads;
+use systole::listeners::worker::Output;
+use systole_core::core::{
+    Answered, Emission, ListenerId, ReadAnswer, Silence, precheck_answer, precheck_call, precheck_read,
+};
 use systole_core::vocab::{Fault, Limits, MessageId, QName, ThreadId};
 use systole_xml::ladder::{Canonical, Raw, parse};
 use systole_xml::schema::{PayloadSchema, Validator};
@@ -16,12 +23,15 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(super) struct Sample {
     pub(super) name: String,
-    pub(super) xml: String,
+    /// The payload as it stands in a line.
+    pub(super) payload: Box<RawValue>,
 }
 
 pub(super) struct Contract {
     pub(super) samples: Vec<Sample>,
     pub(super) limits: Limits,
+    /// The payloads of the lines as JSON; `None` if they are XML.
+    pub(super) json: Option<Rc<JsonPayloads>>,
     /// `None` if no organism is known.
     judge: Option<Judge>,
 }
@@ -29,7 +39,7 @@ pub(super) struct Contract {
 /// The outcome of a call.
 pub(super) enum Outcome {
     /// An example of the callee's reply.
-    Reply(String),
+    Reply(Canonical),
     /// The pump would refuse the call with this fault.
     Refused(Fault),
     /// The call is good; why no reply is known.
@@ -47,8 +57,11 @@ impl Contract {
     pub(super) fn of(config: Config, listener: ListenerId, files: &[PathBuf]) -> Result<Self, Failure> {
         let limits = config.blueprint.limits.clone();
         let contract = &config.blueprint[listener];
-        let mut validator = Validator::new(Arc::new(config.catalog.clone()));
-        let mut samples = read(files, &limits)?;
+        let catalog = Arc::new(config.catalog.clone());
+        let is_json = matches!(config.kinds.get(listener.0 as usize), Some(ListenerKind::Worker(spec)) if spec.json);
+        let json = is_json.then(|| Rc::new(JsonPayloads::new(contract, catalog.clone(), &limits.xml)));
+        let mut validator = Validator::new(catalog);
+        let mut samples = read(files, &limits, Some(&mut validator))?;
         for payload in &samples {
             if !contract.accepts.contains(payload.root()) {
                 return Err(Failure::unusable(format!("{} doesn't accept {}", contract.name, payload.root())));
@@ -67,24 +80,30 @@ impl Contract {
                 contract.name
             )));
         }
-        let samples = samples.iter().map(Sample::of).collect();
-        Ok(Self { samples, limits, judge: Some(Judge { config, listener, validator }) })
+        let samples = samples.iter().map(|payload| Sample::of(payload, json.as_deref())).collect();
+        Ok(Self { samples, limits, json, judge: Some(Judge { config, listener, validator }) })
     }
 
     /// The payloads of these files, for a program whose contract is not known.
     pub(super) fn unknown(files: &[PathBuf]) -> Result<Self, Failure> {
         let limits = Limits::default();
-        let samples = read(files, &limits)?.iter().map(Sample::of).collect();
-        Ok(Self { samples, limits, judge: None })
+        let samples = read(files, &limits, None)?.iter().map(|payload| Sample::of(payload, None)).collect();
+        Ok(Self { samples, limits, json: None, judge: None })
     }
 
     /// Judges an answer as the pump would: `None` if no contract is known.
-    pub(super) fn judge(&mut self, output: &Raw) -> Option<Result<(), String>> {
+    pub(super) fn judge(&mut self, output: &Output) -> Option<Result<(), String>> {
         let Judge { config, listener, validator } = self.judge.as_mut()?;
         let blueprint = &config.blueprint;
         // No fault names them here.
         let to = Answered { message: MessageId::from_uuid(Uuid::nil()), thread: ThreadId::from_uuid(Uuid::nil()) };
-        Some(match precheck_answer(output.clone(), to, *listener, blueprint, validator) {
+        let checked = match output.clone() {
+            Output::Xml(raw) => precheck_answer(raw, to, *listener, blueprint, validator),
+            Output::Json(raw, payloads) => payloads.and_then(|payloads| {
+                precheck_read(ReadAnswer::of_valid(raw, payloads), to, *listener, blueprint, validator)
+            }),
+        };
+        Some(match checked {
             Ok(checked) if checked.read.parts.is_empty() && blueprint[*listener].silence == Silence::Error => {
                 Err("it has no payload, which is a fault for its caller: `silence: idle` in the contract allows it"
                     .into())
@@ -122,24 +141,36 @@ impl Contract {
         let example = |reply| config.catalog.get(reply).and_then(PayloadSchema::example);
         let found = callees.flat_map(|callee| &callee.replies).find_map(example);
         found.map_or(Outcome::Unknown("no example of a reply to its calls could be made"), |example| {
-            Outcome::Reply(example.as_str().to_owned())
+            Outcome::Reply(example.clone())
         })
     }
 }
 
 impl Sample {
-    fn of(payload: &Canonical) -> Self {
-        Self { name: payload.root().to_string(), xml: payload.as_str().to_owned() }
+    fn of(payload: &Canonical, json: Option<&JsonPayloads>) -> Self {
+        let xml = || to_raw_value(payload.as_str()).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        Self { name: payload.root().to_string(), payload: json.map_or_else(xml, |json| json.write(payload)) }
     }
 }
 
-fn read(files: &[PathBuf], limits: &Limits) -> Result<Vec<Canonical>, Failure> {
-    let payload = |file: &PathBuf| {
+/// Reads payloads: XML, or JSON where the schemas are known.
+fn read(files: &[PathBuf], limits: &Limits, mut validator: Option<&mut Validator>) -> Result<Vec<Canonical>, Failure> {
+    let mut payload = |file: &PathBuf| {
         let bytes = crate::file::read(file, crate::file::DOCUMENT)?;
-        parse(&Raw::new(bytes), &limits.xml)
-            .map_err(|error| Failure::unusable(format!("{} holds no payload: {error}", file.display())))
+        let no_payload =
+            |error: &dyn Display| Failure::unusable(format!("{} holds no payload: {error}", file.display()));
+        if crate::json::is_json(&bytes) {
+            let Some(validator) = validator.as_deref_mut() else {
+                return Err(no_payload(
+                    &"payloads as JSON need an organism, whose schemas tell their form: --organism FILE",
+                ));
+            };
+            let read = validator.payload_of_json(&bytes, |_| true, &limits.xml);
+            return read.map(|valid| valid.payload().clone()).map_err(|refusal| no_payload(&refusal));
+        }
+        parse(&Raw::new(bytes), &limits.xml).map_err(|error| no_payload(&error))
     };
-    files.iter().map(payload).collect()
+    files.iter().map(&mut payload).collect()
 }
 
 /// A fault with its rule.

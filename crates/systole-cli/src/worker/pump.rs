@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use systole::listeners::worker::{LineEffect, LineKind, Trial, TrialOutput};
+use systole::listeners::worker::{LineEffect, LineKind, Output, Trial, TrialOutput};
 use systole::process::CommandSpec;
 use systole_core::core::Emission;
-use systole_core::vocab::{Fault, Limits, MessageId};
-use systole_xml::ladder::Raw;
+use systole_core::vocab::{Fault, MessageId};
+use systole_xml::ladder::Canonical;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::contract::Sample;
+use super::contract::{Contract, Sample};
 
 /// Silence of a process from which on its calls are answered: those that it has open at once come before.
 const SILENCE: Duration = Duration::from_millis(100);
@@ -72,7 +72,7 @@ pub(super) struct Answer {
 #[derive(Debug, Clone)]
 pub(super) enum Content {
     /// Payloads as one output, or the fault of an answer that is too long.
-    Wrote(Result<Raw, Fault>),
+    Wrote(Result<Output, Fault>),
     Error(String),
 }
 
@@ -92,9 +92,9 @@ pub(super) struct Broken {
 }
 
 impl Pump {
-    pub(super) fn start(program: &CommandSpec, limits: &Limits, patience: Patience) -> io::Result<Self> {
+    pub(super) fn start(program: &CommandSpec, contract: &Contract, patience: Patience) -> io::Result<Self> {
         Ok(Self {
-            trial: Trial::start(program, limits)?,
+            trial: Trial::start(program, &contract.limits, contract.json.clone())?,
             patience,
             check: "",
             limit: patience.start,
@@ -146,10 +146,9 @@ impl Pump {
         let number = self.messages.len() as u128 + 1;
         let [id, thread] = [0x8000_0000_0000, 0x8001_0000_0000_u128]
             .map(|kind| Uuid::from_u128(0x8000_u128 << 64 | kind << 16 | number));
-        let line = json!({
-            "id": id.to_string(), "type": sample.name, "payload": sample.xml, "from": "cli", "thread": thread.to_string(),
-        });
-        let mut line = line.to_string();
+        let Sample { name, payload } = sample;
+        let mut line =
+            format!(r#"{{"id":"{id}","type":{},"payload":{payload},"from":"cli","thread":"{thread}"}}"#, json!(name));
         if let Some((name, value)) = more {
             line.pop();
             line += &format!(",\"{name}\":{value}}}");
@@ -175,7 +174,7 @@ impl Pump {
     }
 
     /// Sends the answer to a call, unless its message has ended.
-    pub(super) fn answer(&mut self, Call { id, label, .. }: &Call, outcome: Result<&str, &Fault>) {
+    pub(super) fn answer(&mut self, Call { id, label, .. }: &Call, outcome: Result<&Canonical, &Fault>) {
         let line = self.trial.answer(*id, label, outcome);
         line.into_iter().for_each(|line| self.send(&[line]));
     }

@@ -43,6 +43,7 @@ mod secrets;
 mod traces;
 mod watch;
 mod worker;
+mod worker_json;
 mod worker_killed;
 mod worker_mapping;
 mod worker_node;

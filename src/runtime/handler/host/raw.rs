@@ -38,7 +38,9 @@ impl RawHost {
         let Some(instance) = self.supervised.instance() else { return };
         let context = StartContext {
             clock: self.shard_context.clock.clone(),
+            listener: self.listener,
             blueprint: self.shard_context.blueprint.clone(),
+            catalog: self.shard_context.catalog.clone(),
             rests: self.shard_context.links.rests.clone(),
         };
         if self.shard_context.run(self.listener, || instance.prepare(context)).is_err() {
