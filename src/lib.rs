@@ -21,6 +21,7 @@
 //! - `outbound`: deliveries to other machines over HTTP, with the feature `gateway`;
 //! - `remote`: the client of a program that is an agent of an organism elsewhere, with the feature `gateway`;
 //! - `model`: listeners that a model speaks for, with the feature `gateway`;
+//! - `mcp`: the Model Context Protocol, with the feature `mcp`;
 //! - `molecule`: agents of another platform's SDK, with the feature `compat-molecule`.
 //!
 //! [`prelude`] has the names that a program needs first; it begins with
@@ -98,6 +99,8 @@ pub mod drafts;
 pub mod gateway;
 pub mod jobs;
 pub mod listeners;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 #[cfg(feature = "gateway")]
 pub mod model;
 #[cfg(feature = "compat-molecule")]

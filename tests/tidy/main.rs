@@ -33,6 +33,7 @@ const MODULES: [(&str, &[&str]); 4] = [
             "gateway",
             "console",
             "molecule",
+            "mcp",
             "config",
             "testing",
             "prelude",
