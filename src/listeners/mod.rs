@@ -5,6 +5,7 @@
 
 pub mod command;
 pub mod echo;
+pub(crate) mod fleet;
 pub mod human;
 pub mod json;
 pub mod worker;

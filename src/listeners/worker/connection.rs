@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 
 use super::exchange::{Exchange, LineEffect, LineKind};
 use super::line::{self, Recorded};
-use super::line_process::Written;
+use crate::listeners::fleet::line_process::Written;
+use crate::listeners::fleet::{Member, ProcessEnd};
 use crate::listeners::json::JsonPayloads;
 use crate::process::Subject;
 use crate::process::streams::keep_end;
@@ -34,15 +35,6 @@ pub(super) struct Connection {
     end: RefCell<Option<Rc<ProcessEnd>>>,
     /// Wakes those who wait for the process to come up, or to end.
     begun: Notify,
-}
-
-/// The end of a process, as its messages learn of it.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct ProcessEnd {
-    /// The reason, for callers.
-    pub(super) why: String,
-    /// The end of its standard error, for operators.
-    pub(super) said: String,
 }
 
 /// The lines of a process about a message, for its handler: the exchange bounds them, but for reports. A draft goes into the
@@ -79,22 +71,6 @@ impl Connection {
         }
     }
 
-    /// Returns whether the process has come up: it has answered a heartbeat.
-    pub(super) fn is_up(&self) -> bool {
-        self.is_up.get()
-    }
-
-    /// Waits until the process has come up, or has ended.
-    pub(super) async fn begun(&self) {
-        loop {
-            let begun = self.begun.notified();
-            if self.is_up() || self.has_ended() {
-                return;
-            }
-            begun.await;
-        }
-    }
-
     /// The message in flight, if that is one alone.
     pub(super) fn subject(&self) -> Option<Subject> {
         self.exchange.borrow().only().map(|queue| queue.borrow().subject)
@@ -110,16 +86,6 @@ impl Connection {
     /// The payloads of the lines as JSON; `None` if they are XML.
     pub(super) fn json(&self) -> Option<Rc<JsonPayloads>> {
         self.exchange.borrow().json().cloned()
-    }
-
-    /// Number of messages in flight.
-    pub(super) fn load(&self) -> usize {
-        self.exchange.borrow().load()
-    }
-
-    /// Returns whether the process has ended.
-    pub(super) fn has_ended(&self) -> bool {
-        self.end.borrow().is_some()
     }
 
     /// Registers a message before it is sent, with the values that it recorded in earlier runs.
@@ -214,9 +180,37 @@ impl Connection {
         }
         Ok(())
     }
+}
+
+impl Member for Connection {
+    /// Returns whether the process has come up: it has answered a heartbeat.
+    fn is_up(&self) -> bool {
+        self.is_up.get()
+    }
+
+    /// Waits until the process has come up, or has ended.
+    async fn begun(&self) {
+        loop {
+            let begun = self.begun.notified();
+            if self.is_up() || self.has_ended() {
+                return;
+            }
+            begun.await;
+        }
+    }
+
+    /// Number of messages in flight.
+    fn load(&self) -> usize {
+        self.exchange.borrow().load()
+    }
+
+    /// Returns whether the process has ended.
+    fn has_ended(&self) -> bool {
+        self.end.borrow().is_some()
+    }
 
     /// Ends all messages in flight, as the process has ended.
-    pub(super) fn end(&self, end: ProcessEnd) {
+    fn end(&self, end: ProcessEnd) {
         self.end.borrow_mut().get_or_insert_with(|| end.into());
         self.begun.notify_waiters();
         let queues: Vec<_> = self.exchange.borrow_mut().close_all().collect();

@@ -12,7 +12,7 @@ use systole_xml::ladder::{Canonical, Raw, parse};
 use systole_xml::schema::{Draft, Element, Validated};
 
 use super::line::{self, About, Line, Payloads, Recorded};
-use super::line_process::Written;
+use crate::listeners::fleet::line_process::Written;
 use crate::listeners::json::{self, JsonPayloads};
 
 /// Lines in a row about messages that are not in flight; beyond, the process is ended. A cancelled message may have

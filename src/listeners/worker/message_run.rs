@@ -10,11 +10,11 @@ use systole_core::vocab::Fault;
 use systole_xml::schema::Draft;
 
 use super::calls::Calls;
-use super::connection::{Connection, MessageHandle, ProcessEnd};
+use super::connection::{Connection, MessageHandle};
 use super::exchange::LineEffect;
 use super::records::Records;
-use super::seat::Seat;
-use super::{failed, line};
+use super::{Workers, line};
+use crate::listeners::fleet::{ProcessEnd, Seat, failed};
 use crate::process::Subject;
 use crate::runtime::RunContext;
 
@@ -41,7 +41,7 @@ enum Step {
 /// # Cancel safety
 /// Dropping the future cancels the message in its process.
 pub(super) async fn run_message(
-    (connection, seat): (Rc<Connection>, &Seat),
+    (connection, seat): (Rc<Connection>, &Seat<Workers>),
     message: &Message,
     context: &RunContext,
     calls: &mut Calls,

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::pin::pin;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,17 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use super::connection::{Connection, ProcessEnd};
+use super::connection::Connection;
 use super::exchange::clipped;
-use super::line_process::LineProcess;
-use super::{WorkerSpec, line, prints};
+use super::{WorkerSpec, line};
+use crate::listeners::fleet::line_process::{End, LineProcess};
+use crate::listeners::fleet::{Member, Over, ProcessEnd, prints};
 use crate::listeners::json::JsonPayloads;
 use crate::process::CommandSpec;
 use crate::process::environment::passed_on;
 use crate::process::guard;
 use crate::process::run::{CommandError, LINGER, Process, Streams};
+use crate::process::streams::keep_end;
 use systole_store::clock::Clock;
 
 /// The variable that holds the descriptor for the lines of a process.
@@ -35,43 +37,8 @@ const START: Duration = Duration::from_secs(60);
 /// Capacity that a buffer keeps after a longer line, in bytes.
 const KEPT: usize = 1024 * 1024;
 
-/// Reason for the end of a process.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum End {
-    #[error("{}", CommandError::Exit(*.0))]
-    Exit(ExitStatus),
-    #[error("the listener closed its streams")]
-    Closed,
-    #[error("the listener wrote a line that breaks the protocol")]
-    Line { line: String, why: String },
-    #[error("the listener wrote {0} bytes without a line feed, far past the limit of {1} bytes for a line")]
-    Endless(usize, usize),
-    #[error("the listener did not answer a heartbeat within {0:?}")]
-    Heartbeat(Duration),
-    #[error("the listener did not answer its first heartbeat within {0:?}")]
-    Silent(Duration),
-    #[error("the streams of the listener can't be used")]
-    Stream(#[source] io::Error),
-}
-
-impl End {
-    /// Returns whether it is an orderly exit.
-    pub(super) fn is_success(&self) -> bool {
-        matches!(self, Self::Exit(status) if status.success())
-    }
-
-    /// Describes the end for the log, with details that the caller doesn't get.
-    pub(super) fn detail(&self) -> String {
-        match self {
-            Self::Line { line, why } => format!("{self}: {why}: {line}"),
-            Self::Stream(cause) => format!("{self}: {cause}"),
-            Self::Exit(_) | Self::Closed | Self::Endless(..) | Self::Heartbeat(_) | Self::Silent(_) => self.to_string(),
-        }
-    }
-}
-
 /// A started process. Dropping it ends its group.
-pub(super) struct Started {
+pub(super) struct Worker {
     name: Name,
     process: LineProcess,
     connection: Rc<Connection>,
@@ -102,9 +69,9 @@ pub(super) fn spawn(spec: &CommandSpec, limits: &Limits) -> io::Result<(LineProc
     Ok((LineProcess::new(process, lines, line::longest(limits)), streams))
 }
 
-impl Started {
+impl Worker {
     /// Starts a process.
-    pub(super) fn new(
+    pub(super) fn start(
         name: &Name,
         spec: &WorkerSpec,
         limits: &Limits,
@@ -121,18 +88,21 @@ impl Started {
     }
 
     /// Moves lines until the process ends or has to be ended, and waits for its end: its messages may run again then.
-    /// Returns the reason, and the end of its standard error.
-    pub(super) async fn serve(&mut self, clock: &Clock) -> (End, String) {
+    pub(super) async fn serve(&mut self, clock: &Clock) -> Over {
         let (connection, said) = (self.connection.clone(), RefCell::default());
         let end = self.run(&connection, clock, &said).await;
-        (end, said.into_inner())
+        Over { why: end.to_string(), detail: end.detail(), said: said.into_inner(), is_success: end.is_success() }
     }
 
     async fn run(&mut self, connection: &Connection, clock: &Clock, said: &RefCell<String>) -> End {
         let Self { name, process, streams: Streams { stdin, stdout, stderr }, .. } = self;
+        let keep = |line: &str| {
+            keep_end(&mut said.borrow_mut(), line);
+            connection.said(line);
+        };
         let prints = (
-            prints::log(stdout.take(), name, connection, clock, None),
-            prints::log(stderr.take(), name, connection, clock, Some(said)),
+            prints::log(stdout.take(), name, clock, || connection.subject(), |_| ()),
+            prints::log(stderr.take(), name, clock, || connection.subject(), keep),
         );
         let mut printing = pin!(async { tokio::join!(prints.0, prints.1) });
         let mut printed = false;
@@ -168,7 +138,7 @@ impl Started {
     }
 }
 
-impl Drop for Started {
+impl Drop for Worker {
     fn drop(&mut self) {
         self.connection.end(ProcessEnd { why: "the listener was ended".to_owned(), said: String::new() });
     }

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 
 use super::exchange::{Exchange, LineKind};
 use super::line;
-use super::line_process::LineProcess;
-use super::process::{End, spawn};
+use super::process::spawn;
+use crate::listeners::fleet::line_process::{End, LineProcess};
 use crate::listeners::json::JsonPayloads;
 use crate::process::CommandSpec;
 use crate::process::run::{LINGER, Streams};

@@ -1,4 +1,4 @@
-//! The processes of a worker and its messages as one machine: which process gets which message, which message an end is
+//! The processes of a listener and its messages as one machine: which process gets which message, which message an end is
 //! blamed on, and when no process is started. It knows no process and no clock.
 //!
 //! A message that was in a process at its end is a suspect from then on: it runs again alone, in a process of its own, which
@@ -41,7 +41,7 @@ pub(super) enum Step {
 
 /// The effect of the end of a process on a message that it had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lost {
+pub(crate) enum Lost {
     /// The process had not got it: it waits again.
     Unread,
     /// It was among others: it waits to run alone.

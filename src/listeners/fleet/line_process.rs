@@ -2,13 +2,13 @@
 
 use std::io;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::ChildStdout;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::process::End;
-use crate::process::run::{LINGER, Process};
+use crate::process::run::{CommandError, LINGER, Process};
 
 /// Size of the read buffer, in bytes.
 const READ: usize = 64 * 1024;
@@ -19,9 +19,44 @@ const BEGINNING: usize = 256;
 /// Length of a line past which its process is ended, as a multiple of the limit.
 const ENDLESS: usize = 16;
 
+/// Reason for the end of a process.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum End {
+    #[error("{}", CommandError::Exit(*.0))]
+    Exit(ExitStatus),
+    #[error("the listener closed its streams")]
+    Closed,
+    #[error("the listener wrote a line that breaks the protocol")]
+    Line { line: String, why: String },
+    #[error("the listener wrote {0} bytes without a line feed, far past the limit of {1} bytes for a line")]
+    Endless(usize, usize),
+    #[error("the listener did not answer a heartbeat within {0:?}")]
+    Heartbeat(Duration),
+    #[error("the listener did not answer its first heartbeat within {0:?}")]
+    Silent(Duration),
+    #[error("the streams of the listener can't be used")]
+    Stream(#[source] io::Error),
+}
+
+impl End {
+    /// Returns whether it is an orderly exit.
+    pub(crate) fn is_success(&self) -> bool {
+        matches!(self, Self::Exit(status) if status.success())
+    }
+
+    /// Describes the end for the log, with details that the caller doesn't get.
+    pub(crate) fn detail(&self) -> String {
+        match self {
+            Self::Line { line, why } => format!("{self}: {why}: {line}"),
+            Self::Stream(cause) => format!("{self}: {cause}"),
+            Self::Exit(_) | Self::Closed | Self::Endless(..) | Self::Heartbeat(_) | Self::Silent(_) => self.to_string(),
+        }
+    }
+}
+
 /// A line that a process wrote, without its line feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written<'a> {
+pub(crate) enum Written<'a> {
     /// A line within the limit.
     Whole(&'a [u8]),
     /// The beginning of a line past the limit, whose rest was read and dropped, and the length of that line.
@@ -30,7 +65,7 @@ pub(super) enum Written<'a> {
 
 impl<'a> Written<'a> {
     /// The bytes that are kept.
-    pub(super) fn bytes(self) -> &'a [u8] {
+    pub(crate) fn bytes(self) -> &'a [u8] {
         match self {
             Self::Whole(line) | Self::Cut(line, _) => line,
         }
@@ -38,7 +73,7 @@ impl<'a> Written<'a> {
 }
 
 /// A process with the lines of the protocol that it writes. Dropping it ends its group.
-pub(super) struct LineProcess {
+pub(crate) struct LineProcess {
     process: Process,
     lines: Lines<ChildStdout>,
     /// The end of the process, and the time until which lines from before are awaited.
@@ -47,7 +82,7 @@ pub(super) struct LineProcess {
 
 impl LineProcess {
     /// Wraps a process whose lines have at most `longest` bytes.
-    pub(super) fn new(process: Process, lines: ChildStdout, longest: usize) -> Self {
+    pub(crate) fn new(process: Process, lines: ChildStdout, longest: usize) -> Self {
         Self { process, lines: Lines::new(lines, longest), exit: None }
     }
 
@@ -56,7 +91,7 @@ impl LineProcess {
     ///
     /// # Cancel safety
     /// Dropping the future loses no line.
-    pub(super) async fn next(&mut self) -> Result<(), End> {
+    pub(crate) async fn next(&mut self) -> Result<(), End> {
         loop {
             if let Some((exit, until)) = &mut self.exit {
                 if let Ok(Ok(())) = timeout_at(*until, self.lines.next()).await {
@@ -80,12 +115,12 @@ impl LineProcess {
     }
 
     /// The line that came last.
-    pub(super) fn line(&self) -> Written<'_> {
+    pub(crate) fn line(&self) -> Written<'_> {
         self.lines.line()
     }
 
     /// Ends the process: SIGTERM, and SIGKILL behind the grace.
-    pub(super) async fn end(&mut self) {
+    pub(crate) async fn end(&mut self) {
         self.process.end().await;
     }
 

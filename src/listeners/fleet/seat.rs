@@ -7,9 +7,8 @@ use std::time::Duration;
 use systole_core::core::Failure;
 use tokio::sync::Notify;
 
-use super::connection::{Connection, ProcessEnd};
 use super::pool::{Lost, Ticket};
-use super::{WorkerListener, failed};
+use super::{Fleet, Kind, Member, ProcessEnd, failed};
 use crate::runtime::RunContext;
 use systole_store::clock::Clock;
 
@@ -17,24 +16,29 @@ use systole_store::clock::Clock;
 const START: Duration = Duration::from_secs(10);
 
 /// The place of a message. Dropping it withdraws the message.
-pub(super) struct Seat {
-    listener: Rc<WorkerListener>,
-    pub(super) ticket: Ticket,
-    given: Rc<Given>,
+pub(crate) struct Seat<K: Kind> {
+    fleet: Rc<Fleet<K>>,
+    ticket: Ticket,
+    given: Rc<Given<K::Member>>,
     awaits: Cell<bool>,
 }
 
 /// The process that a message got, and the effect of its end.
-#[derive(Default)]
-pub(super) struct Given {
-    connection: RefCell<Option<Rc<Connection>>>,
+pub(super) struct Given<M> {
+    connection: RefCell<Option<Rc<M>>>,
     lost: Cell<Option<Lost>>,
     changed: Notify,
 }
 
-impl Given {
+impl<M> Default for Given<M> {
+    fn default() -> Self {
+        Self { connection: RefCell::default(), lost: Cell::default(), changed: Notify::new() }
+    }
+}
+
+impl<M> Given<M> {
     /// Gives the message a process.
-    pub(super) fn give(&self, connection: Rc<Connection>) {
+    pub(super) fn give(&self, connection: Rc<M>) {
         *self.connection.borrow_mut() = Some(connection);
         self.changed.notify_one();
     }
@@ -52,15 +56,15 @@ impl Given {
     }
 }
 
-impl Seat {
-    pub(super) fn new(listener: Rc<WorkerListener>, ticket: Ticket, given: Rc<Given>) -> Self {
-        Self { listener, ticket, given, awaits: Cell::new(false) }
+impl<K: Kind> Seat<K> {
+    pub(super) fn new(fleet: Rc<Fleet<K>>, ticket: Ticket, given: Rc<Given<K::Member>>) -> Self {
+        Self { fleet, ticket, given, awaits: Cell::new(false) }
     }
 
     /// Waits for a process that has come up. The time of the handler stands still while the message waits for its turn; but
     /// while its process comes up, or the listener can't start any, it waits no longer than its timeout, [`START`] at least
     /// for a process that comes up.
-    pub(super) async fn process(&self, context: &RunContext, clock: &Clock) -> Result<Rc<Connection>, Failure> {
+    pub(crate) async fn process(&self, context: &RunContext, clock: &Clock) -> Result<Rc<K::Member>, Failure> {
         self.awaits.set(false);
         let known = self.given.connection.borrow().clone();
         if let Some(connection) = known.filter(|connection| connection.is_up()) {
@@ -73,7 +77,7 @@ impl Seat {
             context.thread().said(said.said.as_str());
             // The log has the ends of processes already.
             if self.given.connection.borrow().is_some() {
-                self.listener.warn_unstarted(within, &said.why, clock.now());
+                self.fleet.warn_unstarted(within, &said.why, clock.now());
             }
             failed(format!("no process of the listener came up within {within:?}: {}", said.why), true)
         })
@@ -84,7 +88,7 @@ impl Seat {
         &self,
         timeout: Option<Duration>,
         clock: &Clock,
-    ) -> Result<Rc<Connection>, (Duration, Rc<ProcessEnd>)> {
+    ) -> Result<Rc<K::Member>, (Duration, Rc<ProcessEnd>)> {
         let asked = clock.now();
         // The time since which it has waited for a process to come up.
         let mut since = None;
@@ -93,13 +97,13 @@ impl Seat {
             if let Some(connection) = connection.as_ref().filter(|connection| connection.is_up()) {
                 return Ok(connection.clone());
             }
-            let comes_up = connection.is_some().then(|| clock.now()).or_else(|| self.listener.fails_since());
+            let comes_up = connection.is_some().then(|| clock.now()).or_else(|| self.fleet.fails_since());
             since = comes_up.map(|from| since.unwrap_or(from));
             let longest = timeout.map(|timeout| if connection.is_some() { timeout.max(START) } else { timeout });
             let limited = longest.zip(since);
             let left = limited.map(|(longest, since)| clock.until(since.max(asked).after(longest)));
             if let Some((longest, _)) = limited.filter(|_| left.is_some_and(|left| left.is_zero())) {
-                return Err((longest, self.listener.setback()));
+                return Err((longest, self.fleet.setback()));
             }
             let changed = async {
                 match connection {
@@ -117,31 +121,31 @@ impl Seat {
     }
 
     /// The effect of the end of the process that the message had.
-    pub(super) fn lost(&self) -> Lost {
+    pub(crate) fn lost(&self) -> Lost {
         self.given.lost.take().unwrap_or(Lost::Unread)
     }
 
     /// Notes that the process has the message.
-    pub(super) fn read(&self) {
-        self.listener.pool.borrow_mut().read(self.ticket);
+    pub(crate) fn read(&self) {
+        self.fleet.pool.borrow_mut().read(self.ticket);
     }
 
     /// Notes whether the message awaits answers to calls.
-    pub(super) fn awaits(&self, awaits: bool) {
+    pub(crate) fn awaits(&self, awaits: bool) {
         if self.awaits.replace(awaits) != awaits {
-            self.listener.pool.borrow_mut().awaits(self.ticket, awaits);
-            self.listener.drive();
+            self.fleet.pool.borrow_mut().awaits(self.ticket, awaits);
+            self.fleet.drive();
         }
     }
 
     /// Ends the message, which has its outcome.
-    pub(super) fn answered(self) {
-        self.listener.pool.borrow_mut().answered(self.ticket);
+    pub(crate) fn answered(self) {
+        self.fleet.pool.borrow_mut().answered(self.ticket);
     }
 }
 
-impl Drop for Seat {
+impl<K: Kind> Drop for Seat<K> {
     fn drop(&mut self) {
-        self.listener.leave(self.ticket);
+        self.fleet.leave(self.ticket);
     }
 }
