@@ -92,7 +92,11 @@ pub(super) fn is_the_pumps(payload: &QName) -> bool {
 /// Reports missing programs and scripts.
 pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std::path::Path, look: Look) {
     for listener in &organism.listeners {
-        let (Written::Command(called, _) | Written::Worker { program: called, .. }) = &listener.kind else { continue };
+        let called = match &listener.kind {
+            Written::Command(called, _) | Written::Worker { program: called, .. } => called,
+            Written::Mcp(server) => &server.program,
+            _ => continue,
+        };
         let [program, arguments @ ..] = called.words.as_slice() else { continue };
         let beside = called.words.iter().map(|word| directory.join(&word.value));
         reader.files.extend(beside.filter(|file| file.is_file()));

@@ -36,6 +36,7 @@ pub(super) enum Shape {
     Client,
     Listener,
     Model,
+    Mcp,
     Remote,
     Human,
     Announce,
@@ -69,6 +70,7 @@ impl Shape {
             Self::Client => "{ name: cli }",
             Self::Listener => "{ name: greeter, command: [./greeter] }",
             Self::Model => "{ instructions: planner.md }",
+            Self::Mcp => "{ command: [./server] }",
             Self::Remote => "{ mode: poll }",
             Self::Human => "{ people: [ada, operator] }",
             Self::Announce => "{ command: [./announce] }",
@@ -81,7 +83,7 @@ impl Shape {
     /// Checks whether a key without a value lacks its mapping, rather than being one to leave out.
     fn is_needed(self) -> bool {
         use Shape::*;
-        matches!(self, Organism | Client | Listener | Backend | Rule | Model | Remote | Job | Jobs)
+        matches!(self, Organism | Client | Listener | Backend | Rule | Model | Mcp | Remote | Job | Jobs)
     }
 
     /// The entries that a single value probably stands for.

@@ -114,6 +114,12 @@ impl Mistake {
             }
             Self::ReservedVariable => "choose another name".into(),
             Self::Pointless { .. } | Self::NotOfBackend { .. } => "remove it".into(),
+            Self::McpLock { listener, .. } => {
+                format!("systole mcp import FILE {listener} connects to the server, and writes it and the schemas of the tools")
+            }
+            Self::NoTool { near: Some(near), .. } => format!("write {near}"),
+            Self::NoTool { tools, .. } => format!("its tools are {}", tools.join(", ")),
+            Self::NoMcpServer { .. } => "write the name of a listener that has `mcp:`".into(),
             Self::Header { .. } => {
                 "write NAME: text, or NAME: { env: VARIABLE } or NAME: { file: FILE } for a secret".into()
             }

@@ -16,6 +16,8 @@ use crate::listeners::echo::EchoListener;
 use crate::listeners::human::Announce;
 use crate::listeners::human::{Console, HumanListener, People};
 use crate::listeners::worker::{WorkerListener, WorkerStart};
+#[cfg(feature = "mcp")]
+use crate::mcp::client::McpListener;
 #[cfg(feature = "gateway")]
 use crate::model::{Llm, LlmError, ModelListener};
 use crate::runtime::{Organism, OrganismBuilder, StartError};
@@ -175,6 +177,17 @@ impl Config {
                         WorkerStart::Eager => builder.raw_listener_at_start(contract, worker),
                     }
                 }
+                #[cfg(feature = "mcp")]
+                ListenerKind::Mcp(settings) => {
+                    let (name, eager) = (contract.name.clone(), settings.eager);
+                    let server = move || McpListener::new(name.clone(), (*settings).clone());
+                    match eager {
+                        false => builder.raw_listener(contract, server),
+                        true => builder.raw_listener_at_start(contract, server),
+                    }
+                }
+                #[cfg(not(feature = "mcp"))]
+                ListenerKind::Mcp(_) => return Err(LaunchError::NotBuilt),
                 ListenerKind::Human(HumanSpec { to, announce }) => {
                     // Others than operators leave the terminal alone.
                     let is_there = to.operators || contract.accepts.contains(&boot_qname());

@@ -13,6 +13,7 @@ use super::gateway;
 use super::human::{self, Human, HumanKeys};
 use super::keys::{Always, Call, Count, Flag, List, Named, OneOf, OrTrue, Payload, Text, Texts, Time, Word, mapping};
 use super::llm::{self, Model, ModelKeys};
+use super::mcp::{self, Mcp, McpKeys};
 use super::mistake::Mistake;
 use super::reader::{At, Reader};
 use super::remote::{self, RemoteKeys};
@@ -64,6 +65,7 @@ impl Form {
 pub(super) enum Written {
     Command(Program, Form),
     Worker { program: Program, form: Form, processes: u32, heartbeat: Duration, start: WorkerStart },
+    Mcp(Box<Mcp>),
     Model(Model),
     Human(Human),
     Echo,
@@ -77,6 +79,7 @@ mapping! {
         "oneOf": [
             { "required": ["command"] },
             { "required": ["worker"] },
+            { "required": ["mcp"] },
             { "required": ["model"] },
             { "required": ["human"] },
             { "required": ["echo"] },
@@ -93,6 +96,8 @@ mapping! {
         command: Texts;
         /// Program that stays for many messages, and its arguments (docs/worker.md).
         worker: Texts;
+        /// MCP server, each of whose tools is a payload (docs/mcp-servers.md).
+        mcp: McpKeys<'static>;
         /// Language model that speaks for the listener (docs/model.md).
         model: ModelKeys<'static>;
         /// People (docs/people.md); true: those who run the organism, at its terminal or by systole inbox.
@@ -105,7 +110,7 @@ mapping! {
         job: JobKeys<'static>;
         /// Registry of jobs (docs/tasks.md).
         jobs: RegistryKeys<'static>;
-        /// Environment variables of a command or worker: `NAME` is passed on, `NAME=value` is set.
+        /// Environment variables of a command, a worker or an MCP server: `NAME` is passed on, `NAME=value` is set.
         env: Texts = [];
         /// True if a command or worker reads and writes payloads as JSON (docs/json.md).
         json: Flag = false;
@@ -113,7 +118,7 @@ mapping! {
         processes: Count<1, 1024> = 1;
         /// Time that a worker may be silent.
         heartbeat: Time<1> = "30s";
-        /// Time at which the processes of a worker are started: when they are needed, or with the organism.
+        /// Time at which the processes of a worker or an MCP server are started: when they are needed, or with the organism.
         start: OneOf<WorkerStart> = "lazy";
         /// The .xsd files that declare its payloads, relative to this file.
         schemas: Texts;
@@ -143,7 +148,7 @@ mapping! {
         timeout: Time<1>;
         /// The most that each thread of the listener may use, with the threads below it.
         budget: BudgetKeys<'static>;
-        /// Messages at once: 4 of a command, 64 of workers, people and echoes, 10000 of remote listeners.
+        /// Messages at once: 4 of a command, 64 of workers, MCP servers, people and echoes, 10000 of remote listeners.
         concurrency: Count<1, 0xFFFF_FFFF>;
     }
 }
@@ -187,9 +192,12 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     let name = keys.name.read(reader);
     let description = keys.description.read(reader);
     let place = name.as_ref().map_or(keys.own.span, |name| name.span);
-    let mut kind = kind(reader, &keys, place);
+    let mut kind = kind(reader, &keys, name.as_ref());
     if matches!(kind, Some(Written::Tasks { .. })) {
         tasks::refuse_own(reader, &mut keys);
+    }
+    if matches!(kind, Some(Written::Mcp(_))) {
+        mcp::refuse_own(reader, &mut keys);
     }
     let schemas = keys.schemas.read(reader).unwrap_or_default();
     let schemas = schemas.iter().filter_map(|node| text(reader, node)).collect();
@@ -214,7 +222,11 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     if reader.findings.len() > before {
         return None;
     }
-    let (name, kind) = (name?, kind?);
+    let (name, mut kind) = (name?, kind?);
+    if let Written::Mcp(server) = &mut kind {
+        server.silence(&mut contract);
+        return Some(mcp::listener(name, contract, kind));
+    }
     if let Written::Tasks { tasks, place, .. } = &kind {
         return Some(with_tasks(name, tasks.contract(&contract), *place, kind));
     }
@@ -247,6 +259,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
             contract.can_park = true;
             contract.speaks_at_end = true;
         }
+        Some(Written::Mcp(server)) => server.defaults(&mut contract),
         Some(Written::Model(_)) => llm::defaults(&mut contract),
         Some(Written::Human(_)) => {
             contract.timeout = None;
@@ -292,12 +305,14 @@ fn behaviour(reader: &mut Reader, keys: &ListenerKeys<'_>, contract: &mut Contra
     }
 }
 
-fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, listener: Span) -> Option<Written> {
-    let ListenerKeys { command, worker, model, human, echo, remote, job, jobs, .. } = keys;
-    let kinds = [command.node, worker.node, model.node, human.node, echo.node, remote.node, job.node, jobs.node];
+fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, name: Option<&At<Name>>) -> Option<Written> {
+    let ListenerKeys { command, worker, mcp, model, human, echo, remote, job, jobs, .. } = keys;
+    let kinds =
+        [command.node, worker.node, mcp.node, model.node, human.node, echo.node, remote.node, job.node, jobs.node];
     let mut written = kinds.iter().flatten();
     let (Some(node), None) = (written.next(), written.next()) else {
         let is_none = kinds.iter().all(Option::is_none);
+        let listener = name.map_or(keys.own.span, |name| name.span);
         reader.report(if is_none { Mistake::NoKind } else { Mistake::TwoKinds }, listener);
         return None;
     };
@@ -312,9 +327,13 @@ fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, listener: Span) -> Option<
             let start = start.unwrap_or_default();
             program.map(|program| Written::Worker { program, form, processes, heartbeat, start })
         }
-        [_, _, Some(model), ..] => llm::model(reader, model).map(Written::Model),
-        [_, _, _, Some(human), ..] => human::read(reader, human).map(Written::Human),
-        [_, _, _, _, Some(echo), ..] => marked(reader, "echo", echo).then_some(Written::Echo),
+        [_, _, Some(server), ..] => {
+            let eager = start == Some(WorkerStart::Eager);
+            mcp::read(reader, server, name, keys.env.node, eager).map(|server| Written::Mcp(Box::new(server)))
+        }
+        [_, _, _, Some(model), ..] => llm::model(reader, model).map(Written::Model),
+        [_, _, _, _, Some(human), ..] => human::read(reader, human).map(Written::Human),
+        [_, _, _, _, _, Some(echo), ..] => marked(reader, "echo", echo).then_some(Written::Echo),
         [.., Some(remote), _, _] => remote::read(reader, remote).map(Written::Remote),
         [.., job, _] => {
             let read = if job.is_some() { tasks::job(reader, node) } else { tasks::jobs(reader, node) };
@@ -322,14 +341,15 @@ fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, listener: Span) -> Option<
         }
     };
     let keys =
-        [keys.env.place(), keys.json.place(), keys.processes.place(), keys.heartbeat.place(), keys.start.place()];
+        [keys.json.place(), keys.processes.place(), keys.heartbeat.place(), keys.start.place(), keys.env.place()];
     let (kind, keys) = match written.as_ref()? {
         Written::Human(_) => ("human", &keys[..]),
         Written::Remote(_) => ("remote", &keys[..]),
         Written::Tasks { .. } => ("a job", &keys[..]),
         Written::Echo => ("an echo", &keys[..]),
-        Written::Command(..) => ("a command", &keys[2..]),
+        Written::Command(..) => ("a command", &keys[1..4]),
         Written::Worker { .. } => ("a worker", &[][..]),
+        Written::Mcp(_) => ("an MCP server", &keys[..3]),
         Written::Model(_) => ("a model", &keys[..]),
     };
     for (key, span) in keys.iter().flatten() {
@@ -372,7 +392,7 @@ fn echoed(reader: &mut Reader, accepts: &[At<QName>], replies: Option<Vec<At<QNa
     replies
 }
 
-fn text(reader: &mut Reader, node: &Node) -> Option<At<String>> {
+pub(super) fn text(reader: &mut Reader, node: &Node) -> Option<At<String>> {
     reader.text(node).map(|text| At { value: text.to_owned(), span: node.span })
 }
 

@@ -325,6 +325,32 @@ pub enum Mistake {
         /// The kind of the listener.
         kind: &'static str,
     },
+    /// A lock file of an MCP server that can't be used.
+    #[error("the lock file '{file}' of the MCP server '{listener}' can't be used: {why}")]
+    McpLock {
+        /// The file as it is written.
+        file: String,
+        /// The listener.
+        listener: Name,
+        /// The end of a sentence about it.
+        why: String,
+    },
+    /// A tool that the MCP server did not have when it was imported.
+    #[error("the MCP server has no tool '{tool}'")]
+    NoTool {
+        /// The name as it is written.
+        tool: String,
+        /// The tool that may be meant.
+        near: Option<String>,
+        /// All tools.
+        tools: Vec<String>,
+    },
+    /// A listener to import that is no MCP server.
+    #[error("there is no listener '{listener}' with `mcp:`")]
+    NoMcpServer {
+        /// The name.
+        listener: Name,
+    },
     /// A header that can't be sent to a backend.
     #[error("the header '{name}' {problem}")]
     Header {

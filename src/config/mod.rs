@@ -33,6 +33,7 @@ mod launch;
 mod limits;
 mod listener;
 mod llm;
+mod mcp;
 mod mistake;
 mod molecule;
 mod organism;
@@ -58,6 +59,7 @@ pub use advice::Advice;
 pub use finding::ConfigFinding;
 pub use human::HumanSpec;
 pub use launch::{ConfiguredBuilder, ConfiguredOrganism, LaunchError};
+pub use mcp::McpImport;
 pub use mistake::Mistake;
 pub use place::journal as check_journal;
 pub use schema::SCHEMA;
@@ -65,6 +67,7 @@ pub use tasks::{TasksOf, TasksSpec};
 pub use text::TextError;
 
 use crate::journal::NamedJournal;
+use crate::listeners::mcp::McpSettings;
 use crate::listeners::worker::WorkerSpec;
 use crate::process::CommandSpec;
 use crate::settings::{GatewaySettings, LlmSettings, Mode, ModelSettings};
@@ -130,6 +133,8 @@ pub enum ListenerKind {
     },
     /// A program that stays, and handles many messages.
     Worker(WorkerSpec),
+    /// An MCP server.
+    Mcp(Box<McpSettings>),
     /// A model speaks for it.
     Model(ModelSettings),
     /// People, and those who may answer.
@@ -289,6 +294,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     check::registries(reader, &organism);
     check::durable(reader, &organism);
     human::check(reader, &organism);
+    mcp::check(reader, &organism);
     check::speakers(reader, &organism);
     let mailboxes = check::mailboxes(reader, &organism);
     check::signed(reader, &organism);
@@ -322,6 +328,7 @@ fn kind(written: Written, teams: &human::Teams, directory: &Path) -> ListenerKin
             let (command, json) = (command(program, directory), form.is_json());
             ListenerKind::Worker(WorkerSpec { command, processes, heartbeat, start, json })
         }
+        Written::Mcp(server) => ListenerKind::Mcp(Box::new(server.settings(directory))),
         Written::Model(model) => ListenerKind::Model(model.settings()),
         Written::Human(human) => ListenerKind::Human(human.spec(teams, |program| command(program, directory))),
         Written::Echo => ListenerKind::Echo,

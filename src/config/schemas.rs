@@ -11,7 +11,7 @@ use super::finding::{ConfigFinding, File};
 use super::listener::Written;
 use super::organism::Organism;
 use super::reader::{At, Reader};
-use super::{Adviser, Mistake, advice, molecule};
+use super::{Adviser, Mistake, advice, mcp, molecule};
 
 /// A readable schema file.
 pub(super) struct Listed {
@@ -72,7 +72,7 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
             }
         }
     }
-    for (schema, place) in molecule::schemas(organism) {
+    for (schema, place) in mcp::schemas(organism).chain(molecule::schemas(organism)) {
         if let Err(error) = catalog.add(schema.clone()) {
             reader.report(Mistake::Schema(error), place);
         }

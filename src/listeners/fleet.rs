@@ -6,9 +6,9 @@
 //! Invariants: each message in flight has one process, and is answered by it, cancelled, or run again in another one when
 //! the process has ended, alone and up to `max_attempts`; when the fleet is dropped, its processes are ended.
 
-pub(super) mod line_process;
+pub(crate) mod line_process;
 mod pool;
-pub(super) mod prints;
+pub(crate) mod prints;
 mod seat;
 
 use std::cell::{Cell, OnceCell, RefCell};

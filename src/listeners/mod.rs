@@ -8,4 +8,5 @@ pub mod echo;
 pub(crate) mod fleet;
 pub mod human;
 pub mod json;
+pub mod mcp;
 pub mod worker;

@@ -144,7 +144,7 @@ impl WorkerListener {
         };
         let seat = self.fleet.enter(message.attempts, context.limits().max_attempts);
         loop {
-            let connection = match seat.process(&context, &clock).await {
+            let connection = match seat.process(context.contract().timeout, &context, &clock).await {
                 Ok(connection) => connection,
                 Err(failure) => return HandlerOutcome::Failed(failure),
             };

@@ -4,6 +4,7 @@
 //! the gateway's. What the protocol carries beyond typed payloads, such as images, is the payload `content` of [`content`].
 //! `docs/mcp.md` describes it for operators.
 
+pub mod client;
 pub mod content;
 
 use std::sync::LazyLock;

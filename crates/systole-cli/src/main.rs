@@ -25,6 +25,8 @@ mod json;
 mod log;
 mod look;
 mod manual;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod new;
 #[cfg(feature = "gateway")]
 mod operate;
@@ -130,6 +132,10 @@ enum Command {
     /// Test the program of a worker
     #[command(subcommand)]
     Worker(worker::Action),
+    /// Use MCP servers as listeners
+    #[cfg(feature = "mcp")]
+    #[command(subcommand)]
+    Mcp(mcp::Action),
     /// Make, list and revoke tokens for clients, listeners and admins of the gateway
     #[cfg(feature = "gateway")]
     #[command(subcommand)]
@@ -240,6 +246,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "gateway")]
         Command::Inbox(args) => inbox::inbox(&args),
         Command::Worker(action) => worker::run(&action),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(action) => mcp::run(&action),
         #[cfg(feature = "gateway")]
         Command::Token(action) => token::run(&action),
         #[cfg(feature = "gateway")]

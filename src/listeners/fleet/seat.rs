@@ -62,16 +62,21 @@ impl<K: Kind> Seat<K> {
     }
 
     /// Waits for a process that has come up. The time of the handler stands still while the message waits for its turn; but
-    /// while its process comes up, or the listener can't start any, it waits no longer than its timeout, [`START`] at least
+    /// while its process comes up, or the listener can't start any, it waits no longer than `timeout`, [`START`] at least
     /// for a process that comes up.
-    pub(crate) async fn process(&self, context: &RunContext, clock: &Clock) -> Result<Rc<K::Member>, Failure> {
+    pub(crate) async fn process(
+        &self,
+        timeout: Option<Duration>,
+        context: &RunContext,
+        clock: &Clock,
+    ) -> Result<Rc<K::Member>, Failure> {
         self.awaits.set(false);
         let known = self.given.connection.borrow().clone();
         if let Some(connection) = known.filter(|connection| connection.is_up()) {
             return Ok(connection);
         }
         context.thread().stall(true);
-        let found = self.wait(context.contract().timeout, clock).await;
+        let found = self.wait(timeout, clock).await;
         context.thread().stall(false);
         found.map_err(|(within, said)| {
             context.thread().said(said.said.as_str());

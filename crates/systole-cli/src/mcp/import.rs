@@ -1,0 +1,82 @@
+//! `systole mcp import`.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use systole::config::Config;
+use systole::listeners::mcp::{McpLock, McpLockError};
+use systole::mcp::client::{self, Contract};
+use systole_core::vocab::{Limits, Name};
+use tokio::task::LocalSet;
+
+use crate::failure::Failure;
+use crate::print;
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The organism.yaml
+    organism: PathBuf,
+    /// The listener with `mcp:`
+    listener: Name,
+    /// Write nothing: print the differences from the last import, and exit with 1 if there are any
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Writes the contract and the lock of a server, and prints its tools, and what has changed since the last import.
+pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
+    let found = Config::mcp_server(&args.organism, &args.listener).map_err(Failure::Config)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
+    let limits = Limits::default();
+    let contract = LocalSet::new().block_on(&runtime, client::import(&args.listener, &found.server, &limits));
+    let contract = contract.map_err(|why| Failure::no(format!("'{}' was not imported: {why}", args.listener)))?;
+    let differences = differences(&found.lock, &contract);
+    for difference in differences.iter().flatten() {
+        print::line(difference)?;
+    }
+    if args.dry_run {
+        return Ok(match differences {
+            Some(differences) if differences.is_empty() => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        });
+    }
+    let document = found.lock.with_file_name(&contract.lock.contract.file);
+    write(&document, &contract.document)?;
+    let lock = serde_json::to_string_pretty(&contract.lock).map_err(|error| Failure::no(error.to_string()))?;
+    write(&found.lock, &format!("{lock}\n"))?;
+    let names: Vec<_> = contract.lock.tools.iter().map(|tool| tool.facts.name.as_str()).collect();
+    print::line(format_args!(
+        "{}: {} of {} ({}): {}",
+        args.listener,
+        if names.len() == 1 { "1 tool".to_owned() } else { format!("{} tools", names.len()) },
+        contract.lock.server,
+        contract.lock.protocol,
+        names.join(", "),
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The differences from the last import; `None` if there was none.
+fn differences(lock: &Path, contract: &Contract) -> Option<Vec<String>> {
+    match McpLock::read(lock) {
+        Ok(before) => Some(before.differences(contract.lock.tools.iter().map(|tool| &tool.facts))),
+        Err(McpLockError::Unreadable(_)) if !lock.exists() => None,
+        Err(error) => Some(vec![format!("{}: {error}", lock.display())]),
+    }
+}
+
+/// Writes a file, whole or not at all.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    let written = fs::File::create(&beside).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    let written = written.and_then(|()| fs::rename(&beside, path));
+    written.map_err(|cause| Failure::unusable(format!("can't write {}: {cause}", path.display())))
+}

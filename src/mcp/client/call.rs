@@ -1,0 +1,266 @@
+//! The call of a message: its arguments, its wait, its outcome.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ElicitRequest, ElicitResult,
+    ElicitationAction, InputRequest, InputRequiredResult, InputResponses, ServerResult,
+};
+use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use systole_core::core::{Failure, HandlerOutcome, Message};
+use systole_core::vocab::{Fault, FaultCode};
+use tokio::time::sleep;
+
+use super::questions::Questions;
+use super::result;
+use super::session::{News, Registered, Session, token_of};
+use super::shape::Form;
+use crate::listeners::fleet::{Lost, ProcessEnd, failed};
+use crate::listeners::mcp::{LockedTool, McpSettings, Repeat};
+use crate::process::Subject;
+use crate::runtime::RunContext;
+use crate::terminal::readable;
+
+/// The name under which the beginning of a call stands in the journal.
+const NOTE: &str = "mcp";
+/// Rounds of questions that a call may take.
+const ROUNDS: usize = 16;
+
+/// The caller of a tool, for one message.
+pub(super) struct Caller<'m> {
+    settings: &'m McpSettings,
+    tool: &'m LockedTool,
+    arguments: Value,
+    subject: Subject,
+    context: &'m RunContext,
+    /// True if another call with the same arguments is harmless.
+    is_repeatable: bool,
+    /// True if the call is in the journal.
+    is_noted: bool,
+}
+
+/// The end of a call.
+pub(super) enum Called {
+    /// The message has its outcome.
+    Done(HandlerOutcome),
+    /// The connection has ended.
+    Lost(Rc<ProcessEnd>),
+}
+
+/// A request whose answer is awaited. Dropping it cancels the call at the server.
+struct Request(Option<RequestHandle<RoleClient>>);
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if let (Some(handle), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            let cancelled = handle.cancel(Some("the message was cancelled".to_owned()));
+            runtime.spawn(async move { drop(cancelled.await) });
+        }
+    }
+}
+
+impl<'m> Caller<'m> {
+    /// Makes the caller of a message: finds its tool, and makes its arguments.
+    pub(super) fn new(settings: &'m McpSettings, message: &Message, context: &'m RunContext) -> Result<Self, Fault> {
+        let payload = message.body.written();
+        let tool = settings.lock.tools.iter().find(|tool| tool.element == payload.root().local());
+        let tool = tool.ok_or_else(|| {
+            let what = format!("an MCP server has tools alone, and <{}> is none", payload.root().local());
+            Fault::new(FaultCode::Failed, what)
+        })?;
+        let schema = context.catalog().get(payload.root());
+        let schema = schema.ok_or_else(|| Fault::new(FaultCode::Internal, "a payload without a schema"))?;
+        let json = serde_json::from_str(&schema.to_json(&payload));
+        let json = json.map_err(|error| Fault::new(FaultCode::Internal, error.to_string()))?;
+        let arguments = Form::of(&tool.facts.input_schema).to_tool(json);
+        let arguments = arguments.map_err(|why| Fault::new(FaultCode::Failed, why))?;
+        let is_repeatable = match settings.repeat {
+            Repeat::Hints => tool.facts.is_repeatable(),
+            Repeat::Always => true,
+            Repeat::Never => false,
+        };
+        let is_noted = context.thread().notes()?.iter().any(|(name, _)| name == NOTE);
+        let caller =
+            Self { settings, tool, arguments, subject: Subject::of(message), context, is_repeatable, is_noted };
+        match caller.is_noted && !is_repeatable {
+            true => Err(caller.unknown("the organism ended before the answer")),
+            false => Ok(caller),
+        }
+    }
+
+    /// The fault of a call that may have been carried out.
+    fn unknown(&self, why: &str) -> Fault {
+        let name = &self.tool.facts.name;
+        let message = format!(
+            "unknown outcome: the tool '{name}' was called, and {why}, so it may have done its work or not. It is not called again, since nothing says that another call is harmless (readOnlyHint, idempotentHint, or `repeat: always`)"
+        );
+        Fault { retryable: false, ..Fault::new(FaultCode::ListenerFailed, message) }
+    }
+
+    /// Writes down that the call is about to be made, where another one would not be harmless.
+    async fn note(&mut self) -> Result<(), Fault> {
+        if self.is_repeatable || std::mem::replace(&mut self.is_noted, true) {
+            return Ok(());
+        }
+        let value = RawValue::from_string(Value::from(self.tool.facts.name.as_str()).to_string());
+        let value = value.map_err(|error| Fault::new(FaultCode::Internal, error.to_string()))?;
+        let index = self.context.thread().send_note(NOTE, &value)?;
+        poll_fn(|cx| self.context.thread().poll_note(index, cx)).await;
+        Ok(())
+    }
+
+    /// The outcome of a message whose connection has ended in mid-call; `None` if it is to be called again.
+    pub(super) fn lost(&mut self, end: &ProcessEnd, lost: Lost) -> Option<HandlerOutcome> {
+        let fault = match lost {
+            Lost::Unread => return None,
+            _ if !self.is_repeatable => Failure::passing(self.unknown(&end.why)),
+            Lost::GivenUp(attempts) => {
+                let most = self.context.limits().max_attempts;
+                failed(format!("{}, in attempt {attempts} of {most}", end.why), true)
+            }
+            Lost::Counted(attempts) => {
+                self.context.thread().attempted(attempts);
+                return None;
+            }
+            Lost::Suspected => return None,
+        };
+        Some(HandlerOutcome::Failed(fault))
+    }
+
+    /// Makes the call, and answers the questions of the server meanwhile.
+    pub(super) async fn call(&mut self, session: &Rc<Session>) -> Called {
+        if let Err(fault) = self.note().await {
+            return Called::Done(HandlerOutcome::Failed(Failure::passing(fault)));
+        }
+        let mut input = (None, None);
+        for _ in 0..ROUNDS {
+            let result = match self.round(session, input).await {
+                Ok(result) => result,
+                Err(called) => return called,
+            };
+            match result {
+                ServerResult::CallToolResult(result) => return Called::Done(self.done(result)),
+                // A result without any content.
+                ServerResult::EmptyResult(_) => return Called::Done(self.done(CallToolResult::default())),
+                ServerResult::InputRequiredResult(result) => input = self.inputs(result).await,
+                _ => return Called::Done(self.refused("it answered the call with a result of another kind")),
+            }
+        }
+        Called::Done(self.refused(&format!("it asked more than {ROUNDS} times before it answered")))
+    }
+
+    fn done(&self, result: CallToolResult) -> HandlerOutcome {
+        match result::payload(self.tool, &self.settings.lock.namespace, result, self.context) {
+            Ok(raw) => HandlerOutcome::Wrote(raw),
+            Err(fault) => HandlerOutcome::Failed(Failure::passing(fault)),
+        }
+    }
+
+    fn refused(&self, why: &str) -> HandlerOutcome {
+        let name = &self.tool.facts.name;
+        HandlerOutcome::Failed(failed(format!("the MCP server failed the call of '{name}': {why}"), false))
+    }
+
+    /// One request and its answer.
+    async fn round(
+        &self,
+        session: &Rc<Session>,
+        (responses, state): (Option<InputResponses>, Option<String>),
+    ) -> Result<ServerResult, Called> {
+        let Some(peer) = session.peer() else { return Err(Called::Lost(session.ended().await)) };
+        let mut params = CallToolRequestParams::new(self.tool.facts.name.clone());
+        params.arguments = self.arguments.as_object().cloned();
+        (params.input_responses, params.request_state) = (responses, state);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let handle = match peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
+            Ok(handle) => handle,
+            Err(_) => return Err(Called::Lost(session.ended().await)),
+        };
+        let registered = session.register(token_of(&handle.progress_token), self.subject);
+        let mut request = Request(Some(handle));
+        let answered = self.wait(&mut request, &registered, session).await;
+        match answered {
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(ServiceError::McpError(error))) => Err(Called::Done(self.refused(&readable(&error.message)))),
+            // The end of the connection says why.
+            Ok(Err(_)) => Err(Called::Lost(session.ended().await)),
+            Err(silence) => {
+                drop((request, registered));
+                session.doubt();
+                let name = &self.tool.facts.name;
+                let message = format!(
+                    "the MCP server neither answered the call of '{name}' nor told of progress within {silence:?}{}: the call is cancelled; where a tool takes long, write a longer `timeout`",
+                    session.remark()
+                );
+                let fault = Fault::new(FaultCode::Timeout, message);
+                Err(Called::Done(HandlerOutcome::Failed(Failure::passing(fault))))
+            }
+        }
+    }
+
+    /// Waits for an answer; the error is the time that the server was silent.
+    async fn wait(
+        &self,
+        request: &mut Request,
+        registered: &Registered,
+        session: &Session,
+    ) -> Result<Result<ServerResult, ServiceError>, Duration> {
+        let Some(handle) = &mut request.0 else { return Ok(Err(ServiceError::TransportClosed)) };
+        let mut questions = Questions::new(self.settings.questions.as_ref(), self.context);
+        let longest = self.settings.silence;
+        let silent = |longest: Option<Duration>| async move {
+            match longest {
+                Some(longest) => sleep(longest).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut silence = Box::pin(silent(longest));
+        let answered = loop {
+            tokio::select! {
+                biased;
+                answer = &mut handle.rx => break Ok(answer.unwrap_or(Err(ServiceError::TransportClosed))),
+                // An answer that came before the end counts.
+                _ = session.ended() => break Ok(Err(ServiceError::TransportClosed)),
+                news = registered.news() => match news {
+                    News::Progress(text) => {
+                        self.context.thread().progress(text);
+                        silence = Box::pin(silent(longest));
+                    }
+                    News::Question(question) => questions.ask(*question),
+                },
+                () = questions.next() => silence = Box::pin(silent(longest)),
+                // A person takes all the time that there is.
+                () = &mut silence, if !questions.are_open() => break Err(longest.unwrap_or_default()),
+            }
+        };
+        if answered.is_ok() {
+            // It has ended: there is nothing to cancel.
+            request.0 = None;
+        }
+        answered
+    }
+
+    /// The answers to the questions that a result has instead of content.
+    async fn inputs(&self, result: InputRequiredResult) -> (Option<InputResponses>, Option<String>) {
+        let mut responses = InputResponses::new();
+        for (key, request) in result.input_requests.into_iter().flatten() {
+            let response = match request {
+                InputRequest::Elicitation(ElicitRequest { params, .. }) => {
+                    let mut questions = Questions::new(self.settings.questions.as_ref(), self.context);
+                    let answer = questions.answer(params).await;
+                    serde_json::to_value(answer)
+                }
+                InputRequest::ListRoots(_) => Ok(serde_json::json!({ "roots": [] })),
+                // It was not declared: a server that asks all the same learns that nobody answers.
+                _ => serde_json::to_value(ElicitResult::new(ElicitationAction::Decline)),
+            };
+            responses.extend(response.ok().map(|response| (key, response)));
+        }
+        (Some(responses).filter(|responses| !responses.is_empty()), result.request_state)
+    }
+}

@@ -1,0 +1,137 @@
+//! MCP servers as listeners: a payload for each tool, and its result as a payload.
+//!
+//! A server is a program with one process that is kept and restarted as a worker's, or an endpoint of streamable HTTP. Its
+//! tools are imported once ([`import`]): the contract is made of their schemas, and a lock keeps what the server said of them
+//! (`listeners::mcp`). A server that says anything else is refused, at its start and when it says that its tools changed.
+//!
+//! Invariants: each message in flight has an outcome within the timeout of its listener, which progress of the server begins
+//! anew, ten times that at most; a call whose outcome is unknown, since the server or this process ended, is made again only if
+//! its tool says that this changes nothing, or the file does; nothing that a server says reaches a listener but through the
+//! ladder and the validator. A message that is cancelled cancels the call.
+//!
+//! `docs/mcp-servers.md` describes it for operators.
+
+mod call;
+mod contract;
+mod questions;
+mod result;
+mod session;
+mod shape;
+mod stdio;
+
+use std::rc::Rc;
+
+use systole_core::core::{Failure, HandlerOutcome, Message};
+use systole_core::vocab::{Limits, Name};
+
+use crate::listeners::fleet::{Fleet, Kind, Means, Started, failed};
+use crate::listeners::mcp::{McpServer, McpSettings};
+use crate::process::run::CommandError;
+use crate::runtime::{LocalBoxFuture, RawListener, RunContext, StartContext};
+use call::Caller;
+pub use contract::Contract;
+pub(crate) use questions::schemas;
+pub use questions::{Elicitation, Elicited};
+use session::{Session, Talk};
+use stdio::Server;
+
+/// A listener that is an MCP server.
+pub struct McpListener {
+    fleet: Rc<Fleet<Servers>>,
+    settings: Rc<McpSettings>,
+}
+
+/// The connections to a server.
+struct Servers(Rc<McpSettings>);
+
+impl Kind for Servers {
+    type Member = Session;
+    const WHAT: &'static str = "an MCP server";
+
+    fn start(&self, name: &Name, means: &Means<Self>) -> Result<Started<Session>, CommandError> {
+        let Self(settings) = self;
+        let session = Rc::<Session>::default();
+        let lock = Rc::new(settings.lock.clone());
+        let talk = Talk { name: name.clone(), lock, asks: settings.questions.is_some() };
+        let member = session.clone();
+        let serving: LocalBoxFuture<_> = match &settings.server {
+            McpServer::Command(spec) => {
+                let server = Server::start(spec, session, &means.limits)?;
+                let (name, clock) = (name.clone(), means.clock.clone());
+                Box::pin(async move { server.serve(&name, &clock, &talk).await })
+            }
+        };
+        Ok(Started { member, serving })
+    }
+
+    fn program(&self) -> String {
+        self.0.server.to_string()
+    }
+}
+
+impl McpListener {
+    /// Makes a listener of that name.
+    pub fn new(name: Name, settings: McpSettings) -> Self {
+        let settings = Rc::new(settings);
+        Self { fleet: Rc::new(Fleet::new(name, Servers(settings.clone()), 1)), settings }
+    }
+
+    /// Runs a message until it has an outcome.
+    async fn handle(self: Rc<Self>, message: Message, context: RunContext) -> HandlerOutcome {
+        let wall = match context.thread().clock() {
+            Ok(wall) => wall,
+            Err(failure) => return HandlerOutcome::Failed(failure),
+        };
+        let clock = self.fleet.means(&wall, context.rests(), context.limits()).clock.clone();
+        let mut caller = match Caller::new(&self.settings, &message, &context) {
+            Ok(caller) => caller,
+            Err(fault) => return HandlerOutcome::Failed(Failure::passing(fault)),
+        };
+        let seat = self.fleet.enter(message.attempts, context.limits().max_attempts);
+        loop {
+            let session = match seat.process(self.settings.silence, &context, &clock).await {
+                Ok(session) => session,
+                Err(failure) => return HandlerOutcome::Failed(failure),
+            };
+            if let Some(refusal) = session.refusal() {
+                return HandlerOutcome::Failed(failed(refusal, false));
+            }
+            seat.read();
+            let lost = match caller.call(&session).await {
+                call::Called::Done(outcome) => {
+                    seat.answered();
+                    return outcome;
+                }
+                call::Called::Lost(end) => end,
+            };
+            context.thread().said(lost.said.as_str());
+            if let Some(outcome) = caller.lost(&lost, seat.lost()) {
+                return outcome;
+            }
+        }
+    }
+}
+
+impl RawListener for McpListener {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
+        Box::pin(self.handle(message, context))
+    }
+
+    fn prepare(self: Rc<Self>, context: StartContext) {
+        self.fleet.means(context.clock(), context.rests(), context.limits());
+        self.fleet.prepare(1);
+    }
+}
+
+/// Connects to the server of a listener, and makes the contract of its tools.
+///
+/// It has to be awaited within a `tokio::task::LocalSet`.
+///
+/// # Errors
+/// The reason why the server can't be reached, or lists no tools; with the end of its standard error.
+pub async fn import(name: &Name, server: &McpServer, limits: &Limits) -> Result<Contract, String> {
+    let listed = match server {
+        McpServer::Command(spec) => stdio::look(name, spec, limits).await?,
+    };
+    Ok(Contract::of(name, &listed.protocol, &listed.server, listed.tools))
+}

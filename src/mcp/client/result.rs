@@ -1,0 +1,152 @@
+//! Results of tools as payloads.
+//!
+//! A result with an output schema is its typed payload, unless it has more than structured content and texts beside it, or
+//! properties that the schema allows and does not name: those are `content`, as all results without an output schema.
+
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde::Serialize;
+use serde_json::Value;
+use systole_core::vocab::{Fault, FaultCode, QName};
+use systole_xml::ladder::escape::carriable;
+use systole_xml::ladder::{Raw, parse};
+use systole_xml::schema::{Validator, encode};
+
+use super::shape::{Form, Uncarried};
+use crate::listeners::mcp::LockedTool;
+use crate::mcp::content::{Block, Body, Content, Link, Media, Resource, Structured, Text};
+use crate::runtime::RunContext;
+use crate::terminal::readable;
+
+/// Characters of an error of a tool that its caller gets.
+const SAID: usize = 4000;
+
+/// The payload of a result, as bytes that the ladder judges.
+///
+/// # Errors
+/// The fault for the caller: the error of the tool, or a result that breaks its own schema.
+pub(super) fn payload(
+    tool: &LockedTool,
+    namespace: &str,
+    result: CallToolResult,
+    context: &RunContext,
+) -> Result<Raw, Fault> {
+    if result.is_error == Some(true) {
+        return Err(Fault::new(FaultCode::Failed, error_text(&result)));
+    }
+    if let Some((element, schema)) = tool.result.as_ref().zip(tool.facts.output_schema.as_ref()) {
+        let Some(structured) = &result.structured_content else {
+            return Err(broken(tool, "it has no structured content"));
+        };
+        let has_texts_alone = result.content.iter().all(|block| matches!(block, ContentBlock::Text(_)));
+        match Form::of(schema).to_payload(structured.clone()) {
+            Ok(json) => {
+                let typed = typed(tool, namespace, element, &json, context)?;
+                if has_texts_alone {
+                    return Ok(typed);
+                }
+            }
+            Err(Uncarried::Unnamed) => {}
+            Err(Uncarried::Broken(why)) => return Err(broken(tool, &why)),
+        }
+    }
+    let written = encode(&content(result)).map_err(|error| broken(tool, &error.to_string()))?;
+    Ok(Raw::new(written.as_str().to_owned()))
+}
+
+fn typed(tool: &LockedTool, namespace: &str, element: &str, json: &Value, context: &RunContext) -> Result<Raw, Fault> {
+    let limits = &context.limits().xml;
+    let name = QName::new(namespace, element).ok();
+    let schema = name.and_then(|name| context.catalog().get(&name));
+    let schema = schema.ok_or_else(|| broken(tool, "its payload has no schema: import the server again"))?;
+    let json = json.to_string();
+    let read = schema.from_json(&json, limits).map_err(|error| broken(tool, &error.to_string()))?;
+    let canonical =
+        parse(&Raw::new(read.xml().to_owned()), limits).map_err(|error| broken(tool, &error.to_string()))?;
+    let raw = Raw::new(canonical.as_str().to_owned());
+    Validator::new(context.catalog.clone()).validate(canonical).map_err(|error| {
+        let place = read.pointers(&error).into_iter().next().unwrap_or_default();
+        broken(tool, &format!("{place}: {error}"))
+    })?;
+    Ok(raw)
+}
+
+/// The text of an error that a tool returned.
+fn error_text(result: &CallToolResult) -> String {
+    let texts: Vec<&str> = result.content.iter().filter_map(ContentBlock::as_text).map(|text| &*text.text).collect();
+    let mut text = texts.join("\n");
+    if text.trim().is_empty() {
+        text = match &result.structured_content {
+            Some(value) => value.to_string(),
+            None => "the tool reported an error, and no words about it".to_owned(),
+        };
+    }
+    if let Some((end, _)) = text.char_indices().nth(SAID) {
+        text.truncate(end);
+        text.push('…');
+    }
+    carriable(&text).into_owned()
+}
+
+fn broken(tool: &LockedTool, why: &str) -> Fault {
+    let name = &tool.facts.name;
+    let message = format!(
+        "the result of the tool '{name}' breaks its own output schema: {}; the call was made, and its result is not used",
+        readable(why)
+    );
+    Fault::new(FaultCode::Failed, message)
+}
+
+fn content(result: CallToolResult) -> Content {
+    let mut blocks: Vec<Block> = result.content.into_iter().map(block).collect();
+    if let Some(structured) = result.structured_content {
+        blocks.push(Block::Structured(Structured { json: carried(structured.to_string()) }));
+    }
+    Content { blocks }
+}
+
+fn block(block: ContentBlock) -> Block {
+    match block {
+        ContentBlock::Text(text) => Block::Text(Text { role: None, text: carried(text.text) }),
+        ContentBlock::Image(image) => Block::Image(media(image.mime_type, image.data)),
+        ContentBlock::Audio(audio) => Block::Audio(media(audio.mime_type, audio.data)),
+        ContentBlock::Resource(embedded) => match embedded.resource {
+            ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+                resource(uri, mime_type, Body::Text(carried(text)))
+            }
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                resource(uri, mime_type, Body::Blob(carried(blob)))
+            }
+            other => unknown(&other),
+        },
+        ContentBlock::ResourceLink(link) => Block::Link(Link {
+            uri: carried(link.uri),
+            name: carried(link.name),
+            title: link.title.map(carried),
+            description: link.description.map(carried),
+            mime: link.mime_type.map(carried),
+            role: None,
+        }),
+        other => unknown(&other),
+    }
+}
+
+/// Content of a kind that a later revision has, as JSON.
+fn unknown(content: &impl Serialize) -> Block {
+    Block::Structured(Structured { json: carried(serde_json::to_string(content).unwrap_or_default()) })
+}
+
+fn media(mime: String, data: String) -> Media {
+    Media { mime: carried(mime), role: None, data: carried(data) }
+}
+
+fn resource(uri: String, mime: Option<String>, body: Body) -> Block {
+    Block::Resource(Resource { uri: carried(uri), mime: mime.map(carried), role: None, body })
+}
+
+/// Text with U+FFFD for characters that XML can't carry.
+fn carried(text: String) -> String {
+    match carriable(&text) {
+        std::borrow::Cow::Borrowed(_) => text,
+        std::borrow::Cow::Owned(text) => text,
+    }
+}

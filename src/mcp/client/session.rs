@@ -1,0 +1,506 @@
+//! A connection to a server: the handshake, the tools that it must still have, calls in flight, and its own requests.
+#![expect(deprecated, reason = "servers of earlier revisions log so")]
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
+    ErrorData, FormElicitationCapability, Implementation, LoggingMessageNotificationParam, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, ServerPeerInfo, SubscriptionFilter,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RequestContext,
+};
+use rmcp::transport::IntoTransport;
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::Value;
+use systole_core::vocab::Name;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::listeners::fleet::{Member, ProcessEnd};
+use crate::listeners::mcp::{McpLock, ToolFacts};
+use crate::process::Subject;
+use crate::process::streams::log_line;
+use crate::terminal::readable;
+
+/// Time of a server to come up, and to list its tools.
+const START: Duration = Duration::from_secs(60);
+/// Time of a server that let a call go without an answer to answer a request that is none of work.
+const PROBE: Duration = Duration::from_secs(10);
+/// Events of a server that wait to be handled.
+const EVENTS: usize = 256;
+/// Pages of a list, and tools, at most.
+const PAGES: usize = 100;
+const TOOLS: usize = 5_000;
+/// Questions of one call that wait for answers.
+const QUESTIONS: usize = 8;
+/// The reason of an end for which there is no better one.
+const CLOSED: &str = "the connection to the server is closed";
+/// Differences that a refusal shows.
+const SHOWN: usize = 5;
+
+/// The state of a connection.
+#[derive(Default)]
+pub(super) struct Session {
+    peer: RefCell<Option<Peer<RoleClient>>>,
+    /// The reason why calls are refused: the server is not the one that was imported.
+    refusal: RefCell<Option<Arc<str>>>,
+    is_up: Cell<bool>,
+    end: RefCell<Option<Rc<ProcessEnd>>>,
+    /// Wakes those who wait for the connection to come up, or to end.
+    changed: Notify,
+    /// Calls in flight, by their progress tokens.
+    calls: RefCell<BTreeMap<String, Rc<Call>>>,
+    /// Wakes the probe: a call got no answer in time.
+    doubted: Notify,
+    /// A line on standard output that was no message.
+    noise: RefCell<Option<String>>,
+}
+
+/// A call in flight.
+pub(super) struct Call {
+    subject: Subject,
+    /// Progress that has not been seen, the last.
+    progress: RefCell<Option<String>>,
+    questions: RefCell<VecDeque<Question>>,
+    news: Notify,
+}
+
+/// A question of a server to a person.
+pub(super) struct Question {
+    pub(super) asked: ElicitRequestParams,
+    pub(super) answer: oneshot::Sender<ElicitResult>,
+}
+
+/// News about a call.
+pub(super) enum News {
+    Progress(String),
+    Question(Box<Question>),
+}
+
+/// A call that is registered with its session.
+pub(super) struct Registered {
+    session: Rc<Session>,
+    token: String,
+    call: Rc<Call>,
+}
+
+impl Session {
+    /// The connection, while there is one.
+    pub(super) fn peer(&self) -> Option<Peer<RoleClient>> {
+        self.peer.borrow().clone()
+    }
+
+    /// The reason why calls are refused.
+    pub(super) fn refusal(&self) -> Option<Arc<str>> {
+        self.refusal.borrow().clone()
+    }
+
+    /// The end of the connection.
+    pub(super) async fn ended(&self) -> Rc<ProcessEnd> {
+        loop {
+            let changed = self.changed.notified();
+            if let Some(end) = &*self.end.borrow() {
+                return end.clone();
+            }
+            changed.await;
+        }
+    }
+
+    /// The message in flight, if that is one alone.
+    pub(super) fn subject(&self) -> Option<Subject> {
+        self.only().map(|call| call.subject)
+    }
+
+    fn only(&self) -> Option<Rc<Call>> {
+        let calls = self.calls.borrow();
+        calls.values().next().filter(|_| calls.len() == 1).cloned()
+    }
+
+    /// Notes a line that was no message.
+    pub(super) fn noise(&self, line: &str) {
+        self.noise.borrow_mut().get_or_insert_with(|| line.to_owned());
+    }
+
+    /// A remark on lines that were no messages, for a call without an answer.
+    pub(super) fn remark(&self) -> String {
+        let noise = self.noise.borrow();
+        noise.as_ref().map_or_else(String::new, |line| {
+            format!("; the server prints lines that are no messages to its standard output, such as '{line}'")
+        })
+    }
+
+    /// Lets the connection be tried: a call got no answer in time.
+    pub(super) fn doubt(&self) {
+        self.doubted.notify_one();
+    }
+
+    /// Registers a call.
+    pub(super) fn register(self: &Rc<Self>, token: String, subject: Subject) -> Registered {
+        let (progress, questions) = (RefCell::default(), RefCell::default());
+        let call = Rc::new(Call { subject, progress, questions, news: Notify::new() });
+        self.calls.borrow_mut().insert(token.clone(), call.clone());
+        Registered { session: self.clone(), token, call }
+    }
+
+    fn take(&self, event: Event, name: &Name) {
+        match event {
+            Event::Progress(progress) => {
+                let token = token_of(&progress.progress_token);
+                let text = match (progress.message, progress.total) {
+                    (Some(message), _) => readable(&message),
+                    (None, Some(total)) => format!("{} of {total}", progress.progress),
+                    (None, None) => progress.progress.to_string(),
+                };
+                if let Some(call) = self.calls.borrow().get(&token) {
+                    *call.progress.borrow_mut() = Some(text);
+                    call.news.notify_one();
+                }
+            }
+            Event::Log(said) => {
+                let text = match &said.data {
+                    Value::String(text) => text.clone(),
+                    data => data.to_string(),
+                };
+                log_line(name, self.subject().as_ref(), &text);
+            }
+            Event::Question(question) => match self.only() {
+                Some(call) if call.questions.borrow().len() < QUESTIONS => {
+                    call.questions.borrow_mut().push_back(question);
+                    call.news.notify_one();
+                }
+                _ => {
+                    let calls = self.calls.borrow().len();
+                    tracing::warn!(listener = %name, calls, "a question of the server is declined: it doesn't tell which call it is about; write `concurrency: 1`");
+                    let _ = question.answer.send(ElicitResult::new(ElicitationAction::Decline));
+                }
+            },
+        }
+    }
+}
+
+impl Member for Session {
+    fn is_up(&self) -> bool {
+        self.is_up.get()
+    }
+
+    async fn begun(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.is_up() || self.has_ended() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.end.borrow().is_some()
+    }
+
+    fn load(&self) -> usize {
+        self.calls.borrow().len()
+    }
+
+    fn end(&self, end: ProcessEnd) {
+        self.end.borrow_mut().get_or_insert_with(|| end.into());
+        self.peer.borrow_mut().take();
+        self.changed.notify_waiters();
+    }
+}
+
+impl Registered {
+    /// The next news.
+    pub(super) async fn news(&self) -> News {
+        loop {
+            let news = self.call.news.notified();
+            if let Some(progress) = self.call.progress.borrow_mut().take() {
+                return News::Progress(progress);
+            }
+            if let Some(question) = self.call.questions.borrow_mut().pop_front() {
+                return News::Question(Box::new(question));
+            }
+            news.await;
+        }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.session.calls.borrow_mut().remove(&self.token);
+    }
+}
+
+/// A progress token as a key.
+pub(super) fn token_of(token: &rmcp::model::ProgressToken) -> String {
+    serde_json::to_string(token).unwrap_or_default()
+}
+
+/// The way to talk to the server of a listener.
+pub(super) struct Talk {
+    pub(super) name: Name,
+    pub(super) lock: Rc<McpLock>,
+    /// True if questions to people are answered.
+    pub(super) asks: bool,
+}
+
+impl Talk {
+    /// Talks to a server until that can't go on; returns the reason.
+    pub(super) async fn run<T, E, A>(&self, session: &Rc<Session>, transport: T) -> String
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let (events, mut queue) = mpsc::channel(EVENTS);
+        let tools_changed = Arc::new(Notify::new());
+        let handler = Client { events, tools_changed: tools_changed.clone(), asks: self.asks };
+        let running = match greet(handler, transport, lifecycle(&self.lock.protocol)).await {
+            Ok(running) => running,
+            Err(why) => return why,
+        };
+        let peer = running.peer().clone();
+        let mut closed = std::pin::pin!(running.waiting());
+        let verified = tokio::select! {
+            verified = self.verify_within(START, session, &peer) => verified,
+            _ = &mut closed => Err(CLOSED.to_owned()),
+        };
+        if let Err(why) = verified {
+            return why;
+        }
+        *session.peer.borrow_mut() = Some(peer.clone());
+        session.is_up.set(true);
+        session.changed.notify_waiters();
+        let is_modern = peer.peer_info().is_some_and(|info| !info.protocol_version.has_initialize());
+        let mut listening = std::pin::pin!(async {
+            if is_modern {
+                listen(&peer, &tools_changed).await;
+            }
+            std::future::pending::<()>().await;
+        });
+        // Calls go on meanwhile.
+        let mut verifying = std::pin::pin!(self.verify_within(START, session, &peer));
+        let mut is_verifying = false;
+        loop {
+            tokio::select! {
+                Some(event) = queue.recv() => session.take(event, &self.name),
+                _ = &mut closed => return CLOSED.to_owned(),
+                () = tools_changed.notified(), if !is_verifying => {
+                    is_verifying = true;
+                    verifying.set(self.verify_within(START, session, &peer));
+                }
+                () = session.doubted.notified(), if !is_verifying => if session.load() == 0 {
+                    is_verifying = true;
+                    verifying.set(self.verify_within(PROBE, session, &peer));
+                },
+                verified = &mut verifying, if is_verifying => match verified {
+                    Ok(()) => is_verifying = false,
+                    Err(why) => return why,
+                },
+                () = &mut listening => {}
+            }
+        }
+    }
+
+    /// Lists the tools; refuses calls from now on if they are not those of the lock.
+    async fn verify_within(&self, longest: Duration, session: &Session, peer: &Peer<RoleClient>) -> Result<(), String> {
+        let tools = match timeout(longest, list(peer)).await {
+            Ok(tools) => tools?,
+            Err(_) => return Err(format!("the server did not list its tools within {longest:?}")),
+        };
+        let found = self.lock.differences(&tools);
+        let refusal = (!found.is_empty()).then(|| self.refusal(&found));
+        if let Some(refusal) = &refusal {
+            tracing::error!(listener = %self.name, "{refusal}");
+        }
+        *session.refusal.borrow_mut() = refusal.map(Arc::from);
+        Ok(())
+    }
+
+    fn refusal(&self, found: &[String]) -> String {
+        let mut shown = found[..found.len().min(SHOWN)].join("; ");
+        if found.len() > SHOWN {
+            shown.push_str(&format!("; and {} more", found.len() - SHOWN));
+        }
+        let name = &self.name;
+        format!(
+            "the tools of the MCP server '{name}' are not those that were imported: {shown}. If you trust the change, run `systole mcp import` again for '{name}'"
+        )
+    }
+}
+
+/// Opens the connection: the handshake of its revision.
+async fn greet<T, E, A>(
+    handler: Client,
+    transport: T,
+    lifecycle: ClientLifecycleMode,
+) -> Result<rmcp::service::RunningService<RoleClient, Client>, String>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    match timeout(START, handler.serve_with_lifecycle(transport, lifecycle)).await {
+        Ok(Ok(running)) => Ok(running),
+        Ok(Err(error)) => Err(format!("the server did not come up: {}", described(&error))),
+        Err(_) => Err(format!("the server did not answer the handshake within {START:?}")),
+    }
+}
+
+fn described(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => readable(&error.message),
+        ClientInitializeError::ConnectionClosed(_) => "it closed the connection".to_owned(),
+        ClientInitializeError::TransportError { error, .. } => readable(&error.error.to_string()),
+        error => readable(&error.to_string()),
+    }
+}
+
+/// The handshake of a revision; without one, that which the server knows.
+fn lifecycle(protocol: &str) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    if protocol.is_empty() {
+        return ClientLifecycleMode::Auto {
+            preferred_versions,
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        };
+    }
+    match protocol == ProtocolVersion::V_2026_07_28.as_str() {
+        true => ClientLifecycleMode::Discover { preferred_versions },
+        false => ClientLifecycleMode::Initialize,
+    }
+}
+
+/// Wakes the verification when a server of the revision 2026-07-28 says that its tools have changed.
+async fn listen(peer: &Peer<RoleClient>, tools_changed: &Notify) {
+    let capable = peer.peer_info().and_then(|info| info.capabilities.tools.as_ref()?.list_changed).unwrap_or_default();
+    if !capable {
+        return;
+    }
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    if let Ok(mut subscription) = peer.listen(filter).await {
+        while let Ok(Some(_)) = subscription.next().await {
+            tools_changed.notify_one();
+        }
+    }
+}
+
+/// The tools of a server.
+async fn list(peer: &Peer<RoleClient>) -> Result<Vec<ToolFacts>, String> {
+    let mut all = Vec::new();
+    let mut cursor = None;
+    for _ in 0..PAGES {
+        let page = peer.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await;
+        let page =
+            page.map_err(|error| format!("the server does not list its tools: {}", readable(&error.to_string())))?;
+        for tool in page.tools {
+            let facts = serde_json::to_value(tool).and_then(serde_json::from_value::<ToolFacts>);
+            all.push(facts.map_err(|error| format!("a tool of the server can't be read: {error}"))?);
+        }
+        if all.len() > TOOLS {
+            return Err(format!("the server has more than {TOOLS} tools"));
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(all);
+        }
+    }
+    Err(format!("the list of the server's tools has more than {PAGES} pages"))
+}
+
+/// What a server says of itself and of its tools.
+pub(super) struct Listed {
+    pub(super) protocol: String,
+    pub(super) server: String,
+    pub(super) tools: Vec<ToolFacts>,
+}
+
+/// Connects to a server, and lists its tools.
+pub(super) async fn look<T, E, A>(transport: T) -> Result<Listed, String>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let (events, _unheard) = mpsc::channel(EVENTS);
+    let handler = Client { events, tools_changed: Arc::default(), asks: false };
+    let running = greet(handler, transport, lifecycle("")).await?;
+    let (peer, info) = (running.peer().clone(), running.peer().peer_info());
+    let tools = timeout(START, list(&peer)).await;
+    let tools = tools.map_err(|_| format!("the server did not list its tools within {START:?}"))??;
+    let server = info.as_deref().and_then(|info| info.server_info.as_ref());
+    let server = server.map_or_else(|| "a server without a name".to_owned(), named);
+    let protocol = info.as_deref().map(|info: &ServerPeerInfo| info.protocol_version.as_str().to_owned());
+    Ok(Listed { protocol: protocol.unwrap_or_default(), server, tools })
+}
+
+fn named(server: &Implementation) -> String {
+    readable(&format!("{} {}", server.name, server.version))
+}
+
+/// An event of a server.
+enum Event {
+    Progress(ProgressNotificationParam),
+    Log(LoggingMessageNotificationParam),
+    Question(Question),
+}
+
+/// The client's side of the protocol: what servers ask of it and tell it.
+struct Client {
+    events: mpsc::Sender<Event>,
+    tools_changed: Arc<Notify>,
+    asks: bool,
+}
+
+impl Client {
+    /// Hands an event over; of a flood, what has no room is dropped.
+    fn tell(&self, event: Event) {
+        let _ = self.events.try_send(event);
+    }
+}
+
+impl ClientHandler for Client {
+    async fn create_elicitation(
+        &self,
+        asked: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let (answer, answered) = oneshot::channel();
+        match self.asks {
+            true => self.tell(Event::Question(Question { asked, answer })),
+            false => drop(answer),
+        }
+        Ok(answered.await.unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Decline)))
+    }
+
+    async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
+        self.tell(Event::Progress(params));
+    }
+
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.tell(Event::Log(params));
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.tools_changed.notify_one();
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        if self.asks {
+            let form = FormElicitationCapability::default();
+            capabilities.elicitation = Some(ElicitationCapability::new().with_form(form));
+        }
+        let version = Cow::Borrowed(env!("CARGO_PKG_VERSION"));
+        let mut config = ClientConfig::new(capabilities, Implementation::new("systole", version));
+        config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        config
+    }
+}
