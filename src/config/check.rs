@@ -164,7 +164,7 @@ pub(super) fn durable(reader: &mut Reader, organism: &Organism) {
 
 /// Reports clients that can't send: `systole run` sends as the client `cli`, others need the gateway.
 pub(super) fn speakers(reader: &mut Reader, organism: &Organism) {
-    if organism.gateway.is_some() || !organism.complete {
+    if organism.gateway.is_some() || organism.mcp.is_some() || !organism.complete {
         return;
     }
     for client in organism.clients.iter().map(|client| &client.name).filter(|name| name.value.as_str() != "cli") {

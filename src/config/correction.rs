@@ -23,6 +23,10 @@ pub(super) enum Shape {
     Meta,
     Retention,
     Gateway,
+    Mcp,
+    McpTool,
+    McpPrompt,
+    McpResource,
     Tls,
     Llm,
     Backend,
@@ -36,7 +40,7 @@ pub(super) enum Shape {
     Client,
     Listener,
     Model,
-    Mcp,
+    McpListener,
     Remote,
     Human,
     Announce,
@@ -57,6 +61,10 @@ impl Shape {
             Self::Meta => "{ list_capabilities: peers }",
             Self::Retention => "{ age: 7d }",
             Self::Gateway => "{ listen: \"127.0.0.1:8420\" }",
+            Self::Mcp => "{ as: assistant }",
+            Self::McpTool => "{ call: calculator.add, name: add }",
+            Self::McpPrompt => "{ call: writer.greet }",
+            Self::McpResource => "{ uri: \"docs://{page}\", name: page, listener: library }",
             Self::Tls => "{ cert: cert.pem, key: key.pem }",
             Self::Llm => "{ backends: [{ name: main, provider: scripted, script: script.yaml }] }",
             Self::Backend => "{ name: main, provider: scripted, script: script.yaml }",
@@ -70,7 +78,7 @@ impl Shape {
             Self::Client => "{ name: cli }",
             Self::Listener => "{ name: greeter, command: [./greeter] }",
             Self::Model => "{ instructions: planner.md }",
-            Self::Mcp => "{ command: [./server] }",
+            Self::McpListener => "{ command: [./server] }",
             Self::Remote => "{ mode: poll }",
             Self::Human => "{ people: [ada, operator] }",
             Self::Announce => "{ command: [./announce] }",
@@ -83,7 +91,7 @@ impl Shape {
     /// Checks whether a key without a value lacks its mapping, rather than being one to leave out.
     fn is_needed(self) -> bool {
         use Shape::*;
-        matches!(self, Organism | Client | Listener | Backend | Rule | Model | Mcp | Remote | Job | Jobs)
+        matches!(self, Organism | Client | Listener | Backend | Rule | Model | McpListener | Remote | Job | Jobs)
     }
 
     /// The entries that a single value probably stands for.

@@ -22,6 +22,9 @@ use crate::settings::Push;
 /// The word of a list of people for the operators of the organism.
 pub(super) const OPERATOR: &str = "operator";
 
+/// The word of a list of people for the caller of a conversation, whom its host asks.
+pub(super) use crate::listeners::human::CALLER;
+
 /// People as they are written: names of people and teams.
 #[derive(Debug)]
 pub(super) struct Human {

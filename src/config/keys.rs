@@ -46,9 +46,9 @@ macro_rules! mapping {
                 node: &'n $crate::config::document::Node,
             ) -> Option<Self> {
                 let mut fields = reader.fields(node, $crate::config::correction::Shape::$shape)?;
-                $( let $key = $crate::config::keys::Key::take(&mut fields, stringify!($key)); )+
+                $( let $key = $crate::config::keys::Key::take(&mut fields, $crate::config::keys::plain(stringify!($key))); )+
                 let own = $crate::config::keys::Written::new(&fields);
-                $( $( own.require(reader, $key.node, stringify!($key), $owner); )? )+
+                $( $( own.require(reader, $key.node, $crate::config::keys::plain(stringify!($key)), $owner); )? )+
                 reader.finish(fields);
                 Some(Self { $( $key, )+ own })
             }
@@ -68,7 +68,7 @@ macro_rules! mapping {
                 $(
                     let default: Option<serde_json::Value> = [$( serde_json::json!($default) )?].into_iter().next();
                     let owner: Option<&str> = [$( $owner )?].into_iter().next();
-                    mapping.key::<$value>(generator, stringify!($key), &[$($doc),+], default, owner);
+                    mapping.key::<$value>(generator, $crate::config::keys::plain(stringify!($key)), &[$($doc),+], default, owner);
                 )+
                 $( mapping.rules(serde_json::json!($rules)); )?
                 mapping.finish()
@@ -77,6 +77,11 @@ macro_rules! mapping {
     };
 }
 pub(super) use mapping;
+
+/// The name of a key that is a word of Rust, too.
+pub(super) fn plain(name: &'static str) -> &'static str {
+    name.strip_prefix("r#").unwrap_or(name)
+}
 
 /// The value of a key, where the key is there; `T` is the type of the value.
 pub(super) struct Key<'n, T> {

@@ -38,6 +38,8 @@ pub struct ConfiguredBuilder {
     announcements: BTreeMap<Name, Announce>,
     #[cfg(feature = "gateway")]
     gateway: Option<Gateway>,
+    #[cfg(feature = "mcp")]
+    mcp: Option<Arc<crate::mcp::server::Server>>,
 }
 
 /// A running organism of an `organism.yaml`, with its entrances.
@@ -53,6 +55,8 @@ pub struct ConfiguredOrganism {
     pub organism: Arc<Organism>,
     #[cfg(feature = "gateway")]
     gateway: Option<Serving>,
+    #[cfg(feature = "mcp")]
+    mcp: Option<Arc<crate::mcp::server::Server>>,
     /// Dropped last, so that the end of the organism is among the spans.
     #[cfg(feature = "otel")]
     #[expect(dead_code, reason = "it exports as long as it is there")]
@@ -135,11 +139,21 @@ impl Config {
     /// console, or the feature `gateway` is needed and absent.
     pub fn into_builder(self, console: Option<&Console>) -> Result<ConfiguredBuilder, LaunchError> {
         #[cfg(not(feature = "gateway"))]
-        if self.gateway.is_some() || self.kinds.iter().any(|kind| matches!(kind, ListenerKind::Model(_))) {
+        if self.gateway.is_some()
+            || self.mcp.is_some()
+            || self.kinds.iter().any(|kind| matches!(kind, ListenerKind::Model(_)))
+        {
             return Err(LaunchError::NotBuilt);
         }
         #[cfg(feature = "gateway")]
         let (gateway, llm) = (self.open_gateway()?, self.open_models()?);
+        #[cfg(feature = "mcp")]
+        let mcp = self.mcp.clone().map(crate::mcp::server::Server::new);
+        #[cfg(feature = "mcp")]
+        let gateway = match (&mcp, gateway) {
+            (Some(mcp), Some(gateway)) => Some(mcp.serve(gateway)),
+            (_, gateway) => gateway,
+        };
         let schemas: Vec<_> = self.payloads().cloned().collect();
         let blueprint = self.blueprint;
         let mut builder = Organism::builder(&*blueprint.organism)
@@ -239,19 +253,29 @@ impl Config {
             announcements,
             #[cfg(feature = "gateway")]
             gateway,
+            #[cfg(feature = "mcp")]
+            mcp,
         })
     }
 
-    /// Opens the gateway, if the file has one.
+    /// Opens the gateway, if the file has one. Where only hosts of the Model Context Protocol need it, it listens nowhere.
     #[cfg(feature = "gateway")]
     fn open_gateway(&self) -> Result<Option<Gateway>, GatewayError> {
-        let Some(settings) = &self.gateway else { return Ok(None) };
+        #[cfg(feature = "mcp")]
+        let inside = self.mcp.as_ref().map(|_| crate::settings::GatewaySettings::default());
+        #[cfg(not(feature = "mcp"))]
+        let inside = None;
+        let Some(settings) = self.gateway.as_ref().or(inside.as_ref()) else { return Ok(None) };
         let listeners = self.blueprint.listeners().zip(&self.kinds);
         let remote = listeners.filter_map(|((_, contract), kind)| match kind {
             ListenerKind::Remote(mode) => Some((contract.name.clone(), mode.clone())),
             _ => None,
         });
-        let gateway = Gateway::new(settings, remote)?.listen()?;
+        let gateway = Gateway::new(settings, remote)?;
+        #[cfg(feature = "mcp")]
+        let gateway = if self.gateway.is_some() { gateway.listen()? } else { gateway.inside() };
+        #[cfg(not(feature = "mcp"))]
+        let gateway = gateway.listen()?;
         let gateway = if settings.console { crate::console::serve(gateway) } else { gateway };
         #[cfg(feature = "compat-molecule")]
         let gateway = if settings.molecule { crate::molecule::serve(gateway, &self.blueprint) } else { gateway };
@@ -291,17 +315,28 @@ impl ConfiguredBuilder {
         let organism = Arc::new(builder.start()?);
         #[cfg(not(feature = "gateway"))]
         let _ = local;
+        #[cfg(feature = "gateway")]
+        let gateway = self.gateway.map(|gateway| gateway.serve(&organism, local)).transpose()?;
+        #[cfg(feature = "gateway")]
+        let others = axum::Router::new();
+        #[cfg(feature = "mcp")]
+        let others = match (&self.mcp, &gateway) {
+            (Some(mcp), Some(gateway)) => mcp.routes(gateway.app()),
+            _ => others,
+        };
         Ok(ConfiguredOrganism {
             // An organism without its socket is one that can't be operated from another terminal, and no worse.
             #[cfg(feature = "gateway")]
             operators: self.journal.and_then(|journal| {
-                let socket = OperatorSocket::serve(&journal, &organism);
+                let socket = OperatorSocket::serve_with(&journal, &organism, others);
                 socket.inspect_err(|error| tracing::warn!(%error, "no socket for operators")).ok()
             }),
             #[cfg(feature = "gateway")]
             announcer: Announcer::start(&organism, self.announcements)?,
             #[cfg(feature = "gateway")]
-            gateway: self.gateway.map(|gateway| gateway.serve(&organism, local)).transpose()?,
+            gateway,
+            #[cfg(feature = "mcp")]
+            mcp: self.mcp,
             #[cfg(feature = "otel")]
             traces: traces.map(|traces| traces.follow(&organism)).transpose()?,
             organism,
@@ -323,6 +358,24 @@ impl ConfiguredOrganism {
         #[cfg(not(feature = "gateway"))]
         let link = None;
         link
+    }
+
+    /// Serves a stream of lines of the Model Context Protocol for a client, by default that of `mcp: { as: … }`, until the stream or
+    /// the organism ends. `session` is an id of the host, which its next stream has, too.
+    ///
+    /// # Errors
+    /// [`StreamError`](crate::mcp::server::StreamError) before anything is read.
+    #[cfg(feature = "mcp")]
+    pub async fn serve_mcp(
+        &self,
+        client: Option<Name>,
+        session: &str,
+        stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + 'static,
+    ) -> Result<(), crate::mcp::server::StreamError> {
+        let (Some(mcp), Some(gateway)) = (&self.mcp, &self.gateway) else {
+            return Err(crate::mcp::server::StreamError::NotServed);
+        };
+        mcp.stream(gateway.app(), client, session, stream).await
     }
 
     /// Closes the entrances other than this program: no further messages are accepted there. Returns whether there is

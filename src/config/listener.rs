@@ -13,7 +13,7 @@ use super::gateway;
 use super::human::{self, Human, HumanKeys};
 use super::keys::{Always, Call, Count, Flag, List, Named, OneOf, OrTrue, Payload, Text, Texts, Time, Word, mapping};
 use super::llm::{self, Model, ModelKeys};
-use super::mcp::{self, Mcp, McpKeys};
+use super::mcp_listener::{self, McpListener, McpListenerKeys};
 use super::mistake::Mistake;
 use super::reader::{At, Reader};
 use super::remote::{self, RemoteKeys};
@@ -65,7 +65,7 @@ impl Form {
 pub(super) enum Written {
     Command(Program, Form),
     Worker { program: Program, form: Form, processes: u32, heartbeat: Duration, start: WorkerStart },
-    Mcp(Box<Mcp>),
+    Mcp(Box<McpListener>),
     Model(Model),
     Human(Human),
     Echo,
@@ -97,7 +97,7 @@ mapping! {
         /// Program that stays for many messages, and its arguments (docs/worker.md).
         worker: Texts;
         /// MCP server, each of whose tools is a payload (docs/mcp-servers.md).
-        mcp: McpKeys<'static>;
+        mcp: McpListenerKeys<'static>;
         /// Language model that speaks for the listener (docs/model.md).
         model: ModelKeys<'static>;
         /// People (docs/people.md); true: those who run the organism, at its terminal or by systole inbox.
@@ -197,7 +197,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
         tasks::refuse_own(reader, &mut keys);
     }
     if matches!(kind, Some(Written::Mcp(_))) {
-        mcp::refuse_own(reader, &mut keys);
+        mcp_listener::refuse_own(reader, &mut keys);
     }
     let schemas = keys.schemas.read(reader).unwrap_or_default();
     let schemas = schemas.iter().filter_map(|node| text(reader, node)).collect();
@@ -225,7 +225,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     let (name, mut kind) = (name?, kind?);
     if let Written::Mcp(server) = &mut kind {
         server.silence(&mut contract);
-        return Some(mcp::listener(name, contract, kind));
+        return Some(mcp_listener::listener(name, contract, kind));
     }
     if let Written::Tasks { tasks, place, .. } = &kind {
         return Some(with_tasks(name, tasks.contract(&contract), *place, kind));
@@ -329,7 +329,7 @@ fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, name: Option<&At<Name>>) -
         }
         [_, _, Some(server), ..] => {
             let eager = start == Some(WorkerStart::Eager);
-            mcp::read(reader, server, name, keys.env.node, eager).map(|server| Written::Mcp(Box::new(server)))
+            mcp_listener::read(reader, server, name, keys.env.node, eager).map(|server| Written::Mcp(Box::new(server)))
         }
         [_, _, _, Some(model), ..] => llm::model(reader, model).map(Written::Model),
         [_, _, _, _, Some(human), ..] => human::read(reader, human).map(Written::Human),

@@ -1,265 +1,275 @@
-//! `mcp:`: a listener that is an MCP server, by the lock file of its import.
+//! `mcp:`: hosts of the Model Context Protocol use the organism.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
 
-use systole_core::core::{Contract, OnRestart};
-use systole_core::vocab::{Name, QName, Span, near};
+use systole_core::vocab::{Name, QName, Span};
 use systole_xml::schema::PayloadSchema;
 
-use super::correction::Items;
-use super::document::{self, Node, Value};
-use super::finding::ConfigFinding;
-use super::keys::{List, Named, OneOf, Text, Texts, Word, mapping};
-use super::listener::{self, Listener, ListenerKeys, Program, Written};
+use super::correction::{Items, Shape};
+use super::document::Node;
+use super::human::CALLER;
+use super::keys::{Flag, Key, List, Named, OneOf, Text, Texts, Word, mapping};
+use super::listener::Written;
 use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Reader};
-use super::short_form::Called;
-use super::{Config, File, Prefixes};
-use crate::listeners::mcp::{McpLock, McpServer, McpSettings, Repeat};
+use crate::settings::{McpPrompt, McpResource, McpSettings, McpTask, McpTool};
 
-/// The namespace of the payloads that all servers share.
-const SHARED: &str = "urn:systole:mcp:v1";
-/// The longest that a call takes, as a multiple of the time that its server may be silent.
-const LONGEST: u32 = 10;
-
-/// An MCP server as it is written.
+/// The settings, and the places of their parts.
 #[derive(Debug)]
 pub(super) struct Mcp {
-    pub(super) program: Program,
-    pub(super) lock: McpLock,
-    lock_file: At<String>,
-    tools: Option<Vec<At<String>>>,
-    repeat: Repeat,
-    pub(super) questions: Option<At<Name>>,
-    eager: bool,
-    silence: Option<std::time::Duration>,
+    pub(super) span: Span,
+    pub(super) client: Option<At<Name>>,
+    origins: Vec<String>,
+    tools: Vec<At<McpTool>>,
+    prompts: Vec<At<McpPrompt>>,
+    resources: Vec<At<McpResource>>,
 }
 
 mapping! {
-    /// An MCP server, by the way to it.
+    /// Hosts of the Model Context Protocol (docs/mcp.md): over HTTP at /mcp of the gateway, and by `systole mcp`.
     McpKeys: Mcp {
-        /// Program that speaks the protocol on its standard input and output, and its arguments.
-        command: Texts, of "an MCP server";
-        /// Lock file that systole mcp import writes, relative to this file; NAME.mcp.json by default.
-        lock: Text;
-        /// Tools that may be called, by their names; without it: all that were imported.
-        tools: List<Text>;
-        /// Calls that are made again when the server or the organism ended before the answer: those of tools that say that
-        /// this is harmless (readOnlyHint, idempotentHint), all, or none.
-        repeat: OneOf<Repeat> = "hints";
-        /// Listener that answers the questions of the server to people; without it they are declined.
-        questions: Named;
+        /// Client that `systole mcp` speaks for; over HTTP the token names the client.
+        r#as: Named;
+        /// Origins of pages that may call over HTTP, besides those of this machine.
+        origins: Texts = [];
+        /// Tools with another name than `listener.payload`, or more than its schema and its description.
+        tools: List<McpToolKeys<'static>> = [];
+        /// Calls that are prompts, not tools.
+        prompts: List<McpPromptKeys<'static>> = [];
+        /// Resources that listeners read, by the payload {urn:systole:mcp:v1}read.
+        resources: List<McpResourceKeys<'static>> = [];
     }
 }
 
-impl Word for Repeat {
+mapping! {
+    /// A tool.
+    McpToolKeys: McpTool {
+        /// Listener and local name of the payload, with a dot between them.
+        call: Text, of "a tool";
+        /// Name of the tool; by default that of the call.
+        name: Text;
+        /// Title for people.
+        title: Text;
+        /// Description for models; by default those of the listener and the payload.
+        description: Text;
+        /// True if the schema of an only reply is listed.
+        output: Flag = false;
+        /// Whether calls are tasks: for clients that declare them, never, or always, so that other clients are refused.
+        task: OneOf<McpTask> = "auto";
+        /// True for a tool that changes nothing.
+        read_only: Flag;
+        /// True for a tool that may destroy something.
+        destructive: Flag;
+        /// True for a tool that may be called twice without another effect.
+        idempotent: Flag;
+        /// True for a tool that reaches others than the organism.
+        open_world: Flag;
+    }
+}
+
+mapping! {
+    /// A prompt, which a listener writes.
+    McpPromptKeys: McpPrompt {
+        /// Listener and local name of the payload, with a dot between them.
+        call: Text, of "a prompt";
+        /// Name of the prompt; by default that of the call.
+        name: Text;
+        /// Title for people.
+        title: Text;
+        /// Description; by default those of the listener and the payload.
+        description: Text;
+    }
+}
+
+mapping! {
+    /// A resource that a listener reads.
+    McpResourceKeys: McpResource {
+        /// Address; with `{name}` in it a template, where the name stands for one segment of a path.
+        uri: Text, of "a resource";
+        /// Name.
+        name: Text, of "a resource";
+        /// Listener that reads it.
+        listener: Named, of "a resource";
+        /// Title for people.
+        title: Text;
+        /// Description for models.
+        description: Text;
+        /// Media type.
+        mime: Text;
+    }
+}
+
+impl Word for McpTask {
     const WORDS: &'static [(&'static str, Self)] =
-        &[("hints", Self::Hints), ("always", Self::Always), ("never", Self::Never)];
+        &[("auto", Self::Auto), ("never", Self::Never), ("required", Self::Required)];
 }
 
-/// Reads the value of `mcp:`.
-pub(super) fn read(
-    reader: &mut Reader,
-    node: &Node,
-    name: Option<&At<Name>>,
-    env: Option<&Node>,
-    eager: bool,
-) -> Option<Mcp> {
+pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mcp> {
     let keys = McpKeys::open(reader, node)?;
-    let program = keys.command.node.and_then(|words| listener::program(reader, words, env));
-    let name = name?;
-    if cfg!(not(feature = "mcp")) {
+    if !cfg!(feature = "mcp") {
         reader.report(Mistake::NotBuilt { key: "mcp", feature: "mcp" }, node.span);
-        return None;
     }
-    let lock_file = lock_file(reader, &keys, name);
-    let path = reader.directory.join(&lock_file.value);
-    let lock = McpLock::read(&path).map_err(|error| error.to_string()).and_then(|lock| {
-        match lock.listener == name.value.as_str() {
-            true => Ok(lock),
-            false => Err(format!("it is that of the listener '{}'", lock.listener)),
-        }
-    });
-    reader.files.push(path);
-    let lock = match lock {
-        Ok(lock) => Some(lock),
-        Err(why) => {
-            let (file, listener) = (lock_file.value.clone(), name.value.clone());
-            reader.report(Mistake::McpLock { file, listener, why }, lock_file.span);
-            None
-        }
-    };
-    let tools = keys.tools.node.and_then(|node| reader.items(node, Items::Texts));
-    let tools: Option<Vec<At<String>>> =
-        tools.map(|tools| tools.iter().filter_map(|node| listener::text(reader, node)).collect());
-    if let Some(lock) = &lock {
-        let known = || lock.tools.iter().map(|tool| tool.facts.name.as_str());
-        for tool in tools.iter().flatten() {
-            if !known().any(|name| name == tool.value) {
-                let near = near::nearest(&tool.value, known()).map(str::to_owned);
-                let tools = known().map(str::to_owned).collect();
-                reader.report(Mistake::NoTool { tool: tool.value.clone(), near, tools }, tool.span);
+    let client = keys.r#as.read(reader);
+    let mut origins = Vec::new();
+    for origin in keys.origins.read(reader).unwrap_or_default() {
+        let Some(text) = reader.text_such(origin, "an origin, such as https://app.example") else { continue };
+        match text.split_once("://") {
+            Some((_, host)) if !host.is_empty() && !host.trim_end_matches('/').contains('/') => {
+                origins.push(text.trim_end_matches('/').to_owned());
             }
+            _ => reader.report(wrong(format!("'{text}' is no origin"), "write https://app.example"), origin.span),
         }
     }
-    let repeat = keys.repeat.read(reader).unwrap_or_default();
-    let questions = keys.questions.read(reader);
-    Some(Mcp { program: program?, lock: lock?, lock_file, tools, repeat, questions, eager, silence: None })
+    let tools = entries(reader, keys.tools.node, Shape::McpTool, tool);
+    let prompts = entries(reader, keys.prompts.node, Shape::McpPrompt, prompt);
+    let resources = entries(reader, keys.resources.node, Shape::McpResource, resource);
+    Some(Mcp { span: keys.own.span, client, origins, tools, prompts, resources })
 }
 
-fn lock_file(reader: &mut Reader, keys: &McpKeys<'_>, name: &At<Name>) -> At<String> {
-    match keys.lock.read(reader).zip(keys.lock.span()) {
-        Some((file, span)) => At { value: file.to_owned(), span },
-        None => At { value: format!("{}.mcp.json", name.value), span: keys.own.span },
+fn entries<T>(
+    reader: &mut Reader,
+    node: Option<&Node>,
+    shape: Shape,
+    read: impl Fn(&mut Reader, &Node) -> Option<T>,
+) -> Vec<At<T>> {
+    let lead = if shape == Shape::McpResource { "uri" } else { "call" };
+    let nodes = node.and_then(|node| reader.items(node, Items::Maps { shape, lead })).unwrap_or_default();
+    nodes.iter().filter_map(|node| Some(At { value: read(reader, node)?, span: node.span })).collect()
+}
+
+fn owned(reader: &mut Reader, key: Key<'_, Text>) -> Option<String> {
+    key.read(reader).map(str::to_owned)
+}
+
+fn tool(reader: &mut Reader, node: &Node) -> Option<McpTool> {
+    let keys = McpToolKeys::open(reader, node)?;
+    let mut tool = McpTool { call: owned(reader, keys.call)?, ..McpTool::default() };
+    tool.name = owned(reader, keys.name);
+    tool.title = owned(reader, keys.title);
+    tool.description = owned(reader, keys.description);
+    keys.output.set(reader, &mut tool.output);
+    keys.task.set(reader, &mut tool.task);
+    tool.read_only = keys.read_only.read(reader);
+    tool.destructive = keys.destructive.read(reader);
+    tool.idempotent = keys.idempotent.read(reader);
+    tool.open_world = keys.open_world.read(reader);
+    Some(tool)
+}
+
+fn prompt(reader: &mut Reader, node: &Node) -> Option<McpPrompt> {
+    let keys = McpPromptKeys::open(reader, node)?;
+    let mut prompt = McpPrompt { call: owned(reader, keys.call)?, ..McpPrompt::default() };
+    prompt.name = owned(reader, keys.name);
+    prompt.title = owned(reader, keys.title);
+    prompt.description = owned(reader, keys.description);
+    Some(prompt)
+}
+
+fn resource(reader: &mut Reader, node: &Node) -> Option<McpResource> {
+    let keys = McpResourceKeys::open(reader, node)?;
+    let (uri, name) = (owned(reader, keys.uri), owned(reader, keys.name));
+    let listener = keys.listener.read(reader);
+    let mut resource = McpResource::new(uri?, name?, listener?.value);
+    resource.title = owned(reader, keys.title);
+    resource.description = owned(reader, keys.description);
+    resource.mime = owned(reader, keys.mime);
+    Some(resource)
+}
+
+fn wrong(problem: impl Into<String>, help: impl Into<String>) -> Mistake {
+    Mistake::Mcp { problem: problem.into(), help: help.into() }
+}
+
+/// Reports an organism without a journal, names of no client, call or listener, and names that two tools have.
+pub(super) fn check(reader: &mut Reader, organism: &Organism) {
+    let Some(mcp) = &organism.mcp else {
+        let asks_callers = |kind: &Written| matches!(kind, Written::Human(human) if human.people.iter().any(|name| name.value.as_str() == CALLER));
+        for listener in organism.listeners.iter().filter(|listener| asks_callers(&listener.kind)) {
+            let problem = "a caller is asked by the Model Context Protocol alone, and the organism doesn't serve it";
+            reader.report(wrong(problem, "add mcp: { as: CLIENT }"), listener.name.span);
+        }
+        return;
+    };
+    if organism.journal.is_none() {
+        let problem = "calls of hosts have to survive the process, and there is no journal";
+        reader.report(wrong(problem, "add durability: process"), mcp.span);
     }
-}
-
-/// Refuses the keys whose values the lock determines.
-pub(super) fn refuse_own(reader: &mut Reader, keys: &mut ListenerKeys<'_>) {
-    let own = [
-        keys.schemas.leave_out(),
-        keys.accepts.leave_out(),
-        keys.replies.leave_out(),
-        keys.calls.leave_out(),
-        keys.returns.leave_out(),
-        keys.author.leave_out(),
-        keys.accepts_faults.leave_out(),
-        keys.instructions.leave_out(),
-        keys.context.leave_out(),
-        keys.silence.leave_out(),
-    ];
-    for (key, span) in own.into_iter().flatten() {
-        reader.report(Mistake::Pointless { key, kind: "an MCP server" }, span);
+    let clients: Vec<&str> = organism.clients.iter().map(|client| client.name.value.as_str()).collect();
+    if let Some(client) = &mcp.client
+        && !clients.contains(&client.value.as_str())
+    {
+        let problem = format!("there is no client '{}'", client.value);
+        reader
+            .report(wrong(problem, format!("add it to clients, or write one of {}", clients.join(", "))), client.span);
+    }
+    if !organism.complete {
+        return;
+    }
+    let accepted = |name: &Name, payload: &QName| format!("{name}.{}", payload.local());
+    let calls: BTreeSet<String> = organism
+        .listeners
+        .iter()
+        .flat_map(|listener| listener.accepts.iter().map(|payload| accepted(&listener.name.value, &payload.value)))
+        .collect();
+    let named = mcp.tools.iter().map(|tool| (&tool.value.call, tool.value.name.as_ref(), tool.span));
+    let prompts = mcp.prompts.iter().map(|prompt| (&prompt.value.call, prompt.value.name.as_ref(), prompt.span));
+    let mut names = BTreeSet::new();
+    for (call, name, span) in named.chain(prompts) {
+        if !calls.contains(call) {
+            let all = calls.iter().take(12).map(String::as_str).collect::<Vec<_>>().join(", ");
+            reader.report(wrong(format!("no listener accepts '{call}'"), format!("write one of {all}")), span);
+        }
+        let name = name.unwrap_or(call);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if name.is_empty() || name.len() > 128 || !name.chars().all(is_plain) {
+            let help = "write 1 to 128 letters, digits, '_', '-' and '.'";
+            reader.report(wrong(format!("'{name}' is no name of the protocol"), help), span);
+        }
+        if !names.insert(name) {
+            reader.report(wrong(format!("'{name}' is named twice"), "write another name"), span);
+        }
+    }
+    for resource in &mcp.resources {
+        let read = QName::new("urn:systole:mcp:v1", "read").ok();
+        let reads = |listener: &&super::listener::Listener| {
+            listener.name.value == resource.value.listener
+                && listener.accepts.iter().any(|payload| Some(&payload.value) == read.as_ref())
+        };
+        if !organism.listeners.iter().any(|listener| reads(&listener)) {
+            let problem = format!("the listener '{}' reads no resources", resource.value.listener);
+            let help = "write a listener with accepts: [\"{urn:systole:mcp:v1}read\"] and replies: [\"{urn:systole:mcp:v1}content\"]";
+            reader.report(wrong(problem, help), resource.span);
+        }
     }
 }
 
 impl Mcp {
-    /// The behaviour of a server's listener, unless its keys say otherwise.
-    pub(super) fn defaults(&self, contract: &mut Contract) {
-        if self.questions.is_some() {
-            contract.can_park = true;
-            contract.on_restart = OnRestart::AskAgain;
+    pub(super) fn settings(self, kept: Option<std::time::Duration>) -> McpSettings {
+        McpSettings {
+            client: self.client.map(|client| client.value),
+            origins: self.origins,
+            tools: self.tools.into_iter().map(|tool| tool.value).collect(),
+            prompts: self.prompts.into_iter().map(|prompt| prompt.value).collect(),
+            resources: self.resources.into_iter().map(|resource| resource.value).collect(),
+            kept,
         }
     }
-
-    /// Takes the timeout of the listener for the time that the server may be silent: its progress begins that anew, up to a
-    /// bound.
-    pub(super) fn silence(&mut self, contract: &mut Contract) {
-        self.silence = contract.timeout;
-        contract.timeout = contract.timeout.map(|timeout| timeout * LONGEST);
-    }
-
-    /// The settings of the listener.
-    pub(super) fn settings(self, directory: &Path) -> McpSettings {
-        let server = McpServer::Command(super::command(self.program, directory));
-        McpSettings::new(server, self.lock)
-            .silence(self.silence)
-            .repeat(self.repeat)
-            .questions(self.questions.map(|name| name.value))
-            .eager(self.eager)
-    }
 }
 
-/// The listener of a server.
-pub(super) fn listener(name: At<Name>, mut contract: Contract, kind: Written) -> Listener {
-    let Written::Mcp(server) = &kind else { unreachable!("it is called for servers alone") };
-    let span = server.lock_file.span;
-    let shared = |local: &str| QName::new(SHARED, local).ok();
-    let is_wanted = |element: &QName| {
-        let tool = server.lock.tools.iter().find(|tool| tool.element == element.local());
-        let names = server.tools.as_ref().zip(tool);
-        names.is_none_or(|(tools, tool)| tools.iter().any(|name| name.value == tool.facts.name))
-    };
-    contract.accepts = server.lock.accepts().filter(is_wanted).collect();
-    contract.replies = server.lock.results().chain(shared("content")).collect();
-    let at = |list: &[QName]| list.iter().map(|qname| At { value: qname.clone(), span }).collect();
-    let asks = server.questions.as_ref().and_then(|_| shared("elicitation"));
-    let called = asks.into_iter().map(|payload| At { value: Called::Payload(payload), span }).collect();
-    let contract_file = PathBuf::from(&server.lock_file.value).with_file_name(&server.lock.contract.file);
-    let schemas = vec![At { value: contract_file.display().to_string(), span }];
-    let (accepts, replies) = (at(&contract.accepts), at(&contract.replies));
-    let (calls, returned, returns) = (Vec::new(), None, Vec::new());
-    Listener { name, accepts, replies, called, calls, returned, returns, schemas, contract, kind }
-}
-
-/// The payloads that all servers share, with the place of the first server.
+/// The schemas of the protocol's payloads, and the place of the key that adds them.
+#[cfg(feature = "mcp")]
 pub(super) fn schemas(organism: &Organism) -> impl Iterator<Item = (&'static PayloadSchema, Span)> {
-    #[cfg(feature = "mcp")]
-    let all = || crate::mcp::schemas().iter().chain(crate::mcp::client::schemas());
-    #[cfg(not(feature = "mcp"))]
-    let all = std::iter::empty;
     let server = organism.listeners.iter().find(|listener| matches!(listener.kind, Written::Mcp(_)));
-    let place = server.map(|server| server.name.span);
-    place.into_iter().flat_map(move |place| all().map(move |schema| (schema, place)))
+    let server = server.map(|server| server.name.span);
+    let place = organism.mcp.as_ref().map(|mcp| mcp.span).or(server);
+    let shared = place.into_iter().flat_map(|place| crate::mcp::schemas().iter().map(move |schema| (schema, place)));
+    let asked = |place| crate::mcp::client::schemas().iter().map(move |schema| (schema, place));
+    shared.chain(server.into_iter().flat_map(asked))
 }
 
-/// Reports listeners for questions that there are not.
-pub(super) fn check(reader: &mut Reader, organism: &Organism) {
-    let names = || organism.listeners.iter().map(|listener| &listener.name.value);
-    for listener in organism.listeners.iter().filter(|_| organism.complete) {
-        let Written::Mcp(server) = &listener.kind else { continue };
-        if let Some(asked) = server.questions.as_ref().filter(|asked| !names().any(|name| *name == asked.value)) {
-            let word = asked.value.to_string();
-            let near = near::nearest(&word, names().map(Name::as_str)).and_then(|near| near.parse().ok());
-            reader.report(Mistake::NoCallee { word, near, listeners: names().cloned().collect() }, asked.span);
-        }
-    }
-}
-
-/// An MCP server of an `organism.yaml` that may not have been imported yet.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct McpImport {
-    /// The way to the server.
-    pub server: McpServer,
-    /// The lock file.
-    pub lock: PathBuf,
-}
-
-impl Config {
-    /// The MCP server of a listener, for its import: the rest of the file need not be right.
-    ///
-    /// # Errors
-    /// The mistakes of the file and of that listener.
-    pub fn mcp_server(path: &Path, listener: &Name) -> Result<McpImport, Vec<ConfigFinding>> {
-        let (name, source, directory) = Self::open(path)?;
-        let file = File::new(&name, &source);
-        let root = document::parse(&source).map_err(|error| {
-            let mistake = Mistake::Yaml { message: error.message, help: error.help };
-            vec![ConfigFinding::new(mistake, &file, error.span)]
-        })?;
-        let base = Path::new(&name).parent().map(Path::to_owned).unwrap_or_default();
-        let (prefixes, findings, files) = (Prefixes::default(), Vec::new(), Vec::new());
-        let mut reader = Reader { file, base, directory: directory.clone(), prefixes, findings, files };
-        let found = entry(&root, listener);
-        let import = found.and_then(|(named, node, env)| {
-            let keys = McpKeys::open(&mut reader, node)?;
-            let program = keys.command.node.and_then(|words| listener::program(&mut reader, words, env))?;
-            let lock = lock_file(&mut reader, &keys, &At { value: listener.clone(), span: named });
-            let server = McpServer::Command(super::command(program, &directory));
-            Some(McpImport { server, lock: directory.join(lock.value) })
-        });
-        match import {
-            Some(import) if reader.findings.is_empty() => Ok(import),
-            _ if reader.findings.is_empty() => {
-                Err(vec![ConfigFinding::nowhere(Mistake::NoMcpServer { listener: listener.clone() })])
-            }
-            _ => Err(reader.findings),
-        }
-    }
-}
-
-/// The entry of a listener with `mcp:`: the place of its name, its server, and its `env`.
-fn entry<'n>(root: &'n Node, listener: &Name) -> Option<(Span, &'n Node, Option<&'n Node>)> {
-    let get = |node: &'n Node, key: &str| match &node.value {
-        Value::Map(map) => map.iter().find(|(known, _)| known.text == key).map(|(_, value)| value),
-        _ => None,
-    };
-    let Value::List(entries) = &get(root, "listeners")?.value else { return None };
-    entries.iter().find_map(|entry| {
-        let name = get(entry, "name")?;
-        let is_named = matches!(&name.value, Value::Scalar(text) if text == listener.as_str());
-        is_named.then_some((name.span, get(entry, "mcp")?, get(entry, "env")))
-    })
+/// Without the feature no schemas are added.
+#[cfg(not(feature = "mcp"))]
+pub(super) fn schemas(_: &Organism) -> impl Iterator<Item = (&'static PayloadSchema, Span)> {
+    std::iter::empty()
 }

@@ -426,6 +426,14 @@ pub enum Mistake {
         /// The feature.
         feature: &'static str,
     },
+    /// Settings of the Model Context Protocol that can't be served.
+    #[error("{problem}")]
+    Mcp {
+        /// The problem.
+        problem: String,
+        /// The remedy.
+        help: String,
+    },
     /// A mailbox that no listener has.
     #[error("'{name}' has no mailbox to read: it is no remote listener, or is pushed to")]
     NoMailbox {

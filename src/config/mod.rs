@@ -34,6 +34,7 @@ mod limits;
 mod listener;
 mod llm;
 mod mcp;
+mod mcp_listener;
 mod mistake;
 mod molecule;
 mod organism;
@@ -59,7 +60,7 @@ pub use advice::Advice;
 pub use finding::ConfigFinding;
 pub use human::HumanSpec;
 pub use launch::{ConfiguredBuilder, ConfiguredOrganism, LaunchError};
-pub use mcp::McpImport;
+pub use mcp_listener::McpImport;
 pub use mistake::Mistake;
 pub use place::journal as check_journal;
 pub use schema::SCHEMA;
@@ -67,10 +68,10 @@ pub use tasks::{TasksOf, TasksSpec};
 pub use text::TextError;
 
 use crate::journal::NamedJournal;
-use crate::listeners::mcp::McpSettings;
+use crate::listeners::mcp::McpListenerSettings;
 use crate::listeners::worker::WorkerSpec;
 use crate::process::CommandSpec;
-use crate::settings::{GatewaySettings, LlmSettings, Mode, ModelSettings};
+use crate::settings::{GatewaySettings, LlmSettings, McpSettings, Mode, ModelSettings};
 use finding::File;
 use listener::{Program, Written};
 use organism::Organism;
@@ -102,6 +103,8 @@ pub struct Config {
     pub journal: Option<NamedJournal>,
     /// The gateway, if the organism has one.
     pub gateway: Option<GatewaySettings>,
+    /// The hosts of the Model Context Protocol, if they are served.
+    pub mcp: Option<McpSettings>,
     /// The time for work in flight when the organism ends in order, if the file says so.
     pub drain: Option<Duration>,
     /// The backends of models, if there are any.
@@ -134,7 +137,7 @@ pub enum ListenerKind {
     /// A program that stays, and handles many messages.
     Worker(WorkerSpec),
     /// An MCP server.
-    Mcp(Box<McpSettings>),
+    Mcp(Box<McpListenerSettings>),
     /// A model speaks for it.
     Model(ModelSettings),
     /// People, and those who may answer.
@@ -294,12 +297,15 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     check::registries(reader, &organism);
     check::durable(reader, &organism);
     human::check(reader, &organism);
-    mcp::check(reader, &organism);
+    mcp_listener::check(reader, &organism);
     check::speakers(reader, &organism);
     let mailboxes = check::mailboxes(reader, &organism);
     check::signed(reader, &organism);
     llm::check(reader, &organism);
     molecule::check(reader, &organism);
+    mcp::check(reader, &organism);
+    let kept = organism.journal.as_ref().map(|journal| journal.retention.age);
+    let mcp = organism.mcp.map(|mcp| mcp.settings(kept));
     let journal = organism.journal.and_then(|keep| match NamedJournal::parse(&keep.file.value, Some(directory)) {
         Ok(journal) => Some(journal.durability(keep.durability).retention(keep.retention)),
         Err(why) => {
@@ -316,7 +322,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     blueprint.listeners().for_each(|(_, contract)| contract.let_instructions(&mut catalog));
     let llm = organism.llm.map(|llm| llm.settings);
     let drain = organism.drain;
-    Config { blueprint, catalog, kinds, journal, gateway, drain, llm, warnings: Vec::new(), prefixes }
+    Config { blueprint, catalog, kinds, journal, gateway, mcp, drain, llm, warnings: Vec::new(), prefixes }
 }
 
 fn kind(written: Written, teams: &human::Teams, directory: &Path) -> ListenerKind {

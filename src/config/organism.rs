@@ -14,6 +14,7 @@ use super::keys::{Call, Flag, List, Named, Namespaces, NonEmpty, OneOf, Size, Te
 use super::limits::{self, LimitKeys};
 use super::listener::{self, Listener, ListenerKeys};
 use super::llm::{self, Llm, LlmKeys};
+use super::mcp::{self, Mcp, McpKeys};
 use super::reader::{At, Reader};
 use super::short_form::{self, Called, Prefixes};
 use super::{Mistake, molecule};
@@ -31,6 +32,7 @@ pub(super) struct Organism {
     pub(super) journal: Option<JournalKeys>,
     pub(super) drain: Option<Duration>,
     pub(super) gateway: Option<At<GatewaySettings>>,
+    pub(super) mcp: Option<Mcp>,
     pub(super) llm: Option<Llm>,
     pub(super) clients: Vec<Speaker>,
     pub(super) listeners: Vec<Listener>,
@@ -84,6 +86,8 @@ mapping! {
         drain: Time<0> = "60s";
         /// Entrance over HTTP (docs/gateway.md); needs `durability: process` or `power`.
         gateway: GatewayKeys<'static>;
+        /// Hosts of the Model Context Protocol (docs/mcp.md); needs `durability: process` or `power`.
+        mcp: McpKeys<'static>;
         /// Backends of models (docs/model.md).
         llm: LlmKeys<'static>;
         /// Clients, which send messages from outside.
@@ -175,6 +179,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let journal = journal(reader, &keys);
     let drain = keys.drain.read(reader);
     let gateway = keys.gateway.node.and_then(|node| gateway::read(reader, node));
+    let mcp = keys.mcp.node.and_then(|node| mcp::read(reader, node));
     let llm = keys.llm.node.and_then(|node| llm::read(reader, node));
     let entries = Items::Maps { shape: Shape::Client, lead: "name" };
     let clients = keys.clients.node.and_then(|node| reader.items(node, entries)).unwrap_or_default();
@@ -202,6 +207,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
         journal,
         drain,
         gateway,
+        mcp,
         llm,
         clients,
         listeners,

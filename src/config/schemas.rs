@@ -72,7 +72,8 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
             }
         }
     }
-    for (schema, place) in mcp::schemas(organism).chain(molecule::schemas(organism)) {
+    let all = mcp::schemas(organism).chain(molecule::schemas(organism));
+    for (schema, place) in all {
         if let Err(error) = catalog.add(schema.clone()) {
             reader.report(Mistake::Schema(error), place);
         }

@@ -49,7 +49,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::http;
-pub use super::http::{AppState, Authenticated, Call, Caller, schema};
+pub use super::http::{AppState, Asked, Authenticated, Call, Caller, schema};
 pub use super::problem::Problem;
 pub use super::push::PushFormat;
 use super::service::ActError;
@@ -58,8 +58,17 @@ pub use crate::journal::{History, Of, SentAnswer, StoredMail};
 use crate::settings::Mode;
 pub use systole_core::journal::MailState;
 use systole_core::mailbox::{MailboxInput, Settlement};
+#[cfg(feature = "mcp")]
+use systole_core::question::Answerer;
+#[cfg(feature = "mcp")]
+use systole_core::vocab::Traceparent;
 use systole_core::vocab::{MessageId, Name, Time};
 use systole_xml::ladder::Canonical;
+#[cfg(feature = "mcp")]
+use systole_xml::schema::PayloadSchema;
+
+#[cfg(feature = "mcp")]
+use crate::journal::Sent;
 
 impl Gateway {
     /// Serves these calls, too, with an extension of their own.
@@ -216,6 +225,94 @@ impl AppState {
             return Err(Problem::forbidden(format!("'{from}' sends nothing through the gateway")));
         }
         Ok(http::take(self, from, envelope, key).await?.id)
+    }
+}
+
+#[cfg(feature = "mcp")]
+impl AppState {
+    /// Derives a secret of a façade, which restarts keep, from that of the journal.
+    pub fn secret(&self, purpose: &'static str) -> [u8; 32] {
+        blake3::derive_key(purpose, self.query.secret())
+    }
+
+    /// The address that the gateway listens at, if it does, and is to.
+    pub fn listens_at(&self) -> std::net::SocketAddr {
+        self.settings.listen
+    }
+
+    /// Checks whether a client sends messages through the gateway.
+    pub fn serves(&self, client: &Name) -> bool {
+        self.submissions.knows(client)
+    }
+
+    /// Judges and submits a payload of a client to a listener, durably, once for each key. The payload is the JSON object
+    /// behind its name.
+    ///
+    /// # Errors
+    /// [`Problem`]; of a payload that breaks its schema with rule, pointer and example.
+    pub async fn ask(
+        self: &Arc<Self>,
+        from: &Name,
+        to: &Name,
+        object: (&PayloadSchema, Bytes),
+        (key, traceparent): (Option<String>, Option<&str>),
+    ) -> Result<Asked, Problem> {
+        let caller = traceparent.and_then(Traceparent::parse);
+        http::ask_object(self, from, to, object, (key, caller)).await
+    }
+
+    /// A message that a client has sent, and its answers so far.
+    ///
+    /// # Errors
+    /// [`Problem`] if the journal can't be read.
+    pub async fn sent(&self, from: &Name, id: MessageId) -> Result<Option<Sent>, Problem> {
+        let most = self.organism.blueprint().limits.xml.message_bytes;
+        Ok(self.query.submission(id, 0, most).await?.filter(|sent| sent.submission.client == *from))
+    }
+
+    /// The answers to a client's message, as [`Asked::answers`].
+    ///
+    /// # Errors
+    /// [`Problem`] if the journal can't be read.
+    pub async fn answers(
+        &self,
+        id: MessageId,
+        over: impl Future<Output = ()>,
+    ) -> Result<(Vec<SentAnswer>, bool), Problem> {
+        http::answers_of(self, id, over).await
+    }
+
+    /// The XML of a payload with which a party answers a question as JSON.
+    ///
+    /// # Errors
+    /// [`Problem`] with rule, pointer and example.
+    pub async fn answer_as_xml(&self, by: &Answerer, question: &str, json: &[u8]) -> Result<Bytes, Problem> {
+        http::answer_as_xml(&self.organism.questions(by.clone()), question, json).await
+    }
+
+    /// The texts of the notices that wait for a client, in front of a response of a session, between their marks. Nothing if
+    /// there are none, or the client has too many sessions.
+    pub async fn notices(&self, of: &Name, session: &str, arguments: Bytes) -> Vec<String> {
+        let Some(clock) = self.mailboxes.clock() else { return Vec::new() };
+        let Some(id) = self.sessions.enter(of, session, clock.now()).await else { return Vec::new() };
+        let read = self.sessions.read((of, session), id, arguments, clock).await;
+        let blocks = read.map(|read| super::notices::splice(&read, Vec::new())).unwrap_or_default();
+        blocks.into_iter().map(|super::Block::Text { text }| text).collect()
+    }
+
+    /// Confirms the notices of a session whose tokens stand in a text; returns their number.
+    ///
+    /// # Errors
+    /// [`Problem`] if the confirmation can't be kept.
+    pub async fn confirm_notices(&self, of: &Name, session: &str, text: &str) -> Result<usize, Problem> {
+        let Some(id) = self.sessions.touch(of, session, self.now()) else { return Ok(0) };
+        let confirmed = self.sessions.confirm((of, session), id, super::notices::tokens(text)).await?;
+        Ok(confirmed.iter().map(|(_, rows)| rows.len()).sum())
+    }
+
+    /// Checks whether notices may wait for a client: a mailbox is its own.
+    pub fn has_notices(&self, of: &Name) -> bool {
+        self.settings.mailboxes.contains_key(of)
     }
 }
 

@@ -13,6 +13,8 @@ use systole_core::core::{
 };
 use systole_core::vocab::{Fault, Name, QName, ns};
 use systole_xml::ladder::Raw;
+#[cfg(feature = "mcp")]
+use systole_xml::schema::PayloadSchema;
 use systole_xml::schema::{JsonRefusal, Validator};
 use tokio::sync::oneshot;
 
@@ -149,7 +151,24 @@ impl Judge {
             let calls = blueprint.calls(Party::Client(client));
             let may_be = |name: &QName| calls.contains(name) || name.namespace() == ns::META;
             let payload = validator.payload_of_json(&bytes, may_be, &blueprint.limits.xml)?;
-            Ok(precheck_valid(payload, client, blueprint, validator))
+            Ok(precheck_valid(payload, None, client, blueprint, validator))
+        };
+        self.look(Party::Client(client), size, look).await
+    }
+
+    /// The same for a payload that a client sends to a listener as the JSON object behind its name.
+    #[cfg(feature = "mcp")]
+    pub(super) async fn object(
+        &self,
+        client: ClientId,
+        to: &Name,
+        schema: &PayloadSchema,
+        bytes: Bytes,
+    ) -> Option<Result<Result<ReadMessage, Fault>, JsonRefusal>> {
+        let (size, to, schema) = (bytes.len(), to.clone(), schema.clone());
+        let look = move |blueprint: &Blueprint, validator: &mut Validator| {
+            let payload = validator.payload_of_object(&bytes, &schema, &blueprint.limits.xml)?;
+            Ok(precheck_valid(payload, Some(&to), client, blueprint, validator))
         };
         self.look(Party::Client(client), size, look).await
     }

@@ -44,6 +44,8 @@ pub use notices::{
 };
 pub use push::PushError;
 pub use service::MailboxService;
+#[cfg(feature = "mcp")]
+pub(crate) use socket::upgrade_operator;
 pub use socket::{OperatorSocket, call_operator, socket_path, stream_operator};
 pub use systole_store::principal::{Principal, PrincipalKind};
 
@@ -80,6 +82,8 @@ pub struct Gateway {
     /// Paths that answer 404 for an unknown token.
     removal_notice: fn(&str) -> bool,
     socket: Option<BoundSocket>,
+    /// False if nothing listens: façades reach it inside of the process alone.
+    listens: bool,
     /// The description of all calls.
     description: http::Description,
 }
@@ -146,8 +150,15 @@ impl Gateway {
             is_page: None,
             removal_notice,
             socket: None,
+            listens: true,
             description,
         })
+    }
+
+    /// Listens at no address: façades inside of the process are the only callers.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn inside(self) -> Self {
+        Self { listens: false, ..self }
     }
 
     /// Binds the address before the organism starts: connections wait until the gateway is served.
@@ -209,36 +220,54 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] if the address can't be bound, or the journal can't be read.
     pub fn serve(mut self, organism: &Arc<Organism>, others: &[&str]) -> Result<Serving, GatewayError> {
-        let socket = self.socket.take();
-        let BoundSocket { listener, tls } = socket.map_or_else(|| BoundSocket::open(&self.settings), Ok)?;
-        let address = listener.local_addr()?;
+        let socket = match self.socket.take() {
+            None if self.listens => Some(BoundSocket::open(&self.settings)?),
+            socket => socket,
+        };
+        let address = socket.as_ref().map_or(Ok(self.settings.listen), |socket| socket.listener.local_addr())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (end, ended) = watch::channel(false);
+        let (end, mut ended) = watch::channel(false);
         let mailboxes = self.mailboxes.clone();
         let times = Times { header: self.settings.header_time, stall: self.settings.body_time };
         let (vital, of_work) = (organism.critical_thread("gateway"), organism.critical_thread("gateway-work"));
         let served = self.attach(organism, others)?;
         let admission = served.app.edge.admission.clone();
-        let scheme = if tls.is_some() { "https" } else { "http" };
+        let is_tls = socket.as_ref().is_some_and(|socket| socket.tls.is_some());
+        let scheme = if is_tls { "https" } else { "http" };
         let link = served.app.is_page.map(|_| (scheme, served.app.link.clone()));
+        #[cfg(feature = "mcp")]
+        let app = served.app.clone();
+        match socket {
+            Some(_) => tracing::info!(%address, "the gateway listens"),
+            None => tracing::debug!("the gateway listens at no address"),
+        }
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let Attached { router, work, .. } = served;
                 let work = tokio::spawn(of_work.keep(work.run(ended.clone())));
-                match tokio::net::TcpListener::from_std(listener) {
-                    Ok(listener) => {
+                match socket.map(|BoundSocket { listener, tls }| (tokio::net::TcpListener::from_std(listener), tls)) {
+                    Some((Ok(listener), tls)) => {
                         let listener = Listener::System(listener);
                         serve(Entrance { listener, tls, times }, admission, router, ended).await;
                     }
-                    Err(error) => vital.fail(error),
+                    Some((Err(error), _)) => vital.fail(error),
+                    // Its end is that of its sender, too.
+                    None => drop(ended.wait_for(|ended| *ended).await),
                 }
                 // The log has a panic of the work already.
                 let _ = work.await;
             });
             runtime.shutdown_background();
         })?;
-        tracing::info!(%address, "the gateway listens");
-        Ok(Serving { address, mailboxes, link, end, thread: Some(thread) })
+        Ok(Serving {
+            address,
+            mailboxes,
+            link,
+            end,
+            thread: Some(thread),
+            #[cfg(feature = "mcp")]
+            app,
+        })
     }
 
     /// Connects the gateway with its running organism.
@@ -410,9 +439,17 @@ pub struct Serving {
     link: Option<(&'static str, Arc<http::browser::Link>)>,
     end: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
+    #[cfg(feature = "mcp")]
+    app: Arc<AppState>,
 }
 
 impl Serving {
+    /// The state that façades see.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn app(&self) -> &Arc<AppState> {
+        &self.app
+    }
+
     /// The address of the gateway.
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -392,6 +392,13 @@ impl From<BoardError> for Problem {
     }
 }
 
+impl Problem {
+    /// The code, the reason, and the members beside them, such as the broken rule, its place and an example.
+    pub fn parts(&self) -> (&'static str, &str, &Map<String, Value>) {
+        (self.code, &self.detail, &self.more)
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let details = Details {

@@ -76,12 +76,20 @@ impl OperatorSocket {
     /// # Errors
     /// The system's error if the socket can't be made; a path of more than 107 bytes can't be one.
     pub fn serve(journal: &Path, organism: &Arc<Organism>) -> io::Result<Self> {
+        Self::serve_with(journal, organism, Router::new())
+    }
+
+    /// As [`serve`](Self::serve), with the calls of façades beside the operations.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    pub(crate) fn serve_with(journal: &Path, organism: &Arc<Organism>, others: Router) -> io::Result<Self> {
         let path = socket_path(journal);
         let listener = open(&path)?;
         let file = identity(&path);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (end, mut ended) = watch::channel(false);
-        let router = router(organism.clone());
+        let router = others.merge(router(organism.clone()));
         let thread = std::thread::Builder::new().name("operators".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let listener = match UnixListener::from_std(listener) {
@@ -176,7 +184,8 @@ async fn accept(listener: UnixListener, router: Router, answering: &mut JoinSet<
         answering.spawn(async move {
             let mut connection = hyper::server::conn::http1::Builder::new();
             // One answer: a connection that waits for another request would keep the end.
-            let _ = connection.keep_alive(false).serve_connection(TokioIo::new(stream), service).await;
+            let connection = connection.keep_alive(false).serve_connection(TokioIo::new(stream), service);
+            let _ = connection.with_upgrades().await;
         });
     }
 }
@@ -325,16 +334,7 @@ pub async fn stream_operator(
     body: Vec<u8>,
     mut each: impl FnMut(&str, &str),
 ) -> io::Result<(u16, Bytes)> {
-    let socket = socket_path(journal);
-    let stream = UnixStream::connect(&socket).await?;
-    // Whoever may write to the folder can put a socket there, or a link to one. Root operates the organisms of others.
-    let peer = stream.peer_cred()?.uid();
-    let is_owner = || fs::metadata(journal).is_ok_and(|journal| journal.uid() == peer);
-    let may_be = is_trusted(peer) || rustix::process::geteuid().is_root() && is_owner();
-    if !may_be {
-        let why = format!("{}: the process that listens there belongs to another user", socket.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    }
+    let stream = connect(journal).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
     let request = hyper::Request::builder().method(method).uri(path).header("host", "systole");
@@ -363,4 +363,48 @@ pub async fn stream_operator(
             Err(error) => Err(io::Error::other(error)),
         },
     }
+}
+
+/// Connects with the socket of a running organism.
+async fn connect(journal: &Path) -> io::Result<UnixStream> {
+    let socket = socket_path(journal);
+    let stream = UnixStream::connect(&socket).await?;
+    // Whoever may write to the folder can put a socket there, or a link to one. Root operates the organisms of others.
+    let peer = stream.peer_cred()?.uid();
+    let is_owner = || fs::metadata(journal).is_ok_and(|journal| journal.uid() == peer);
+    let may_be = is_trusted(peer) || rustix::process::geteuid().is_root() && is_owner();
+    if !may_be {
+        let why = format!("{}: the process that listens there belongs to another user", socket.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(stream)
+}
+
+/// Opens a stream of bytes through the socket of a running organism, by an upgrade of the connection to `protocol`.
+///
+/// # Errors
+/// As [`call_operator`]; where the organism refuses, with the reason that it gives.
+#[cfg(feature = "mcp")]
+pub(crate) async fn upgrade_operator(
+    journal: &Path,
+    path: &str,
+    protocol: &'static str,
+) -> io::Result<TokioIo<hyper::upgrade::Upgraded>> {
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(connect(journal).await?)).await.map_err(io::Error::other)?;
+    tokio::spawn(connection.with_upgrades());
+    let request = hyper::Request::builder().method(Method::POST).uri(path).header("host", "systole");
+    let request = request.header("connection", "upgrade").header("upgrade", protocol);
+    let request = request.body(Full::new(Bytes::new())).map_err(io::Error::other)?;
+    let response = sender.send_request(request).await.map_err(io::Error::other)?;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let status = response.status();
+        let body = Limited::new(response.into_body(), ANSWER).collect().await.map_err(io::Error::other)?.to_bytes();
+        let said = serde_json::from_slice::<serde_json::Value>(&body).ok();
+        let why = said.and_then(|said| said["detail"].as_str().map(str::to_owned));
+        let kind = if status.is_client_error() { io::ErrorKind::InvalidInput } else { io::ErrorKind::Other };
+        return Err(io::Error::new(kind, why.unwrap_or_else(|| format!("the organism answers {status}"))));
+    }
+    let upgraded = hyper::upgrade::on(response).await.map_err(io::Error::other)?;
+    Ok(TokioIo::new(upgraded))
 }

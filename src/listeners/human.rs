@@ -11,6 +11,8 @@ mod questions;
 pub use console::{Console, OpenQuestion, PrintText};
 pub use keyboard::Keyboard;
 pub use listener::HumanListener;
+#[cfg(any(feature = "gateway", feature = "yaml"))]
+pub(crate) use people::CALLER;
 pub use people::People;
 #[doc(hidden)]
 pub use questions::{Heard, PersonEntry};

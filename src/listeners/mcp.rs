@@ -23,7 +23,7 @@ const SHOWN: usize = 200;
 /// A listener that is an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct McpSettings {
+pub struct McpListenerSettings {
     /// The way to the server.
     pub server: McpServer,
     /// The tools, as they were imported.
@@ -38,14 +38,14 @@ pub struct McpSettings {
     pub eager: bool,
 }
 
-impl McpSettings {
+impl McpListenerSettings {
     /// Settings of a server whose questions are declined, which is started with the first message.
     pub fn new(server: McpServer, lock: McpLock) -> Self {
         Self { server, lock, silence: None, repeat: Repeat::default(), questions: None, eager: false }
     }
 }
 
-systole_core::vocab::setters!(McpSettings {
+systole_core::vocab::setters!(McpListenerSettings {
     silence: Option<Duration>,
     repeat: Repeat,
     questions: Option<Name>,

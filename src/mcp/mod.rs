@@ -6,6 +6,7 @@
 
 pub mod client;
 pub mod content;
+pub mod server;
 
 use std::sync::LazyLock;
 

@@ -298,12 +298,12 @@ impl Questions<'_> {
     }
 
     /// Watches changes of questions.
-    pub(super) fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
+    pub(crate) fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
         self.people.watch()
     }
 
     /// The open questions of a conversation, those of a page at most; none if they can't be read.
-    pub(super) async fn of(&self, root: ThreadId) -> Vec<QuestionRecord> {
+    pub(crate) async fn of(&self, root: ThreadId) -> Vec<QuestionRecord> {
         let limit = Wanted::default().most();
         let seen = self.people.list(&self.by, None, limit, |asked| asked.conversation == root);
         self.records(seen, false).await.unwrap_or_default()

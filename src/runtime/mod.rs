@@ -59,6 +59,8 @@ pub(crate) use shard::command::OpenWork;
 #[cfg(feature = "testing")]
 pub(crate) use shard::context::ShardContext;
 pub use shard::egress::Unread;
+#[cfg(feature = "gateway")]
+pub(crate) use shard::endings::WatchedEnd;
 pub use shard::events::{Events, Observed};
 pub(crate) use shard::handlers::is_moving;
 pub(crate) use shard::restart::{Rest, Restarts, Rests, rest};

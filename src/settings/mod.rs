@@ -2,12 +2,14 @@
 //! program without the feature `gateway` may hold, too.
 
 mod gateway;
+mod mcp;
 mod model;
 mod regular_file;
 mod remote;
 mod tls;
 
 pub use gateway::GatewaySettings;
+pub use mcp::{McpPrompt, McpResource, McpSettings, McpTask, McpTool};
 pub use model::{
     Backend, Dialect, Endpoint, HeaderText, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule,
     Script, Strategy, SummarySettings,

@@ -20,7 +20,11 @@ use systole::process::STDERR_TARGET;
 /// it, `level` does. Then lines that programs write on standard error, which `warn` would leave out, are held, and
 /// shown before a warning about their listener.
 pub(super) fn start(screen: &Arc<Screen>, level: Level) {
-    let by_default = || Targets::new().with_default(level).with_target(STDERR_TARGET, Level::INFO);
+    // The MCP crate tells of each request at info.
+    let by_default = || {
+        let levels = Targets::new().with_default(level).with_target(STDERR_TARGET, Level::INFO);
+        levels.with_target("rmcp", Level::WARN.min(level))
+    };
     let mut held = (level == Level::WARN).then(Mutex::default);
     let (filter, refused) = match std::env::var("SYSTOLE_LOG").ok().filter(|wanted| !wanted.is_empty()) {
         None => (by_default(), None),

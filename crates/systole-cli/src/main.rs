@@ -73,6 +73,9 @@ enum Command {
     Run(run::Run),
     /// Send one message to an organism, and print the answer
     Ask(run::Ask),
+    /// Serve a host of the Model Context Protocol on standard input and output
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::Mcp),
     /// Check an organism: print each mistake with its remedy, else the contracts
     Check {
         /// The organism.yaml
@@ -132,10 +135,6 @@ enum Command {
     /// Test the program of a worker
     #[command(subcommand)]
     Worker(worker::Action),
-    /// Use MCP servers as listeners
-    #[cfg(feature = "mcp")]
-    #[command(subcommand)]
-    Mcp(mcp::Action),
     /// Make, list and revoke tokens for clients, listeners and admins of the gateway
     #[cfg(feature = "gateway")]
     #[command(subcommand)]
@@ -216,6 +215,8 @@ fn main() -> ExitCode {
         Command::New(kind) => new::new(&kind),
         Command::Run(args) => run::run(&args),
         Command::Ask(args) => run::ask(&args),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::run(&args),
         Command::Check { organism } => check::check(&organism),
         Command::Reference { schema } => describe::reference(schema),
         Command::Schema(Schema { what, json: false }) => describe::describe(&what, describe::Part::Schema),
@@ -246,8 +247,6 @@ fn main() -> ExitCode {
         #[cfg(feature = "gateway")]
         Command::Inbox(args) => inbox::inbox(&args),
         Command::Worker(action) => worker::run(&action),
-        #[cfg(feature = "mcp")]
-        Command::Mcp(action) => mcp::run(&action),
         #[cfg(feature = "gateway")]
         Command::Token(action) => token::run(&action),
         #[cfg(feature = "gateway")]

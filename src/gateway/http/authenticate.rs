@@ -27,6 +27,7 @@ use crate::accept::{ClientSide, RequestPermit};
 use crate::gateway::problem::Problem;
 use crate::gateway::{Principal, PrincipalKind};
 use crate::journal::QueryError;
+use crate::listeners::human::CALLER;
 use systole_core::vocab::Name;
 use systole_store::principal::TokenHash;
 use systole_store::token;
@@ -79,6 +80,11 @@ impl Credential {
 }
 
 impl Authenticated {
+    /// The principal of the request.
+    pub fn who(&self) -> &Principal {
+        &self.principal
+    }
+
     /// Adds bytes of the request's body to those in memory, until its answer begins.
     pub(super) fn hold(&self, bytes: usize) -> Result<(), Problem> {
         self.held.more(bytes)
@@ -206,6 +212,8 @@ async fn signed_in(
 fn is_here(app: &AppState, principal: &Principal) -> bool {
     match principal.kind {
         PrincipalKind::Admin => true,
+        // That word stands for whoever calls, and is no person's.
+        PrincipalKind::Person if principal.name.as_str() == CALLER => false,
         PrincipalKind::Person => app.organism.people().knows(&principal.name),
         PrincipalKind::Client => app.submissions.knows(&principal.name),
         PrincipalKind::Listener => app.mailboxes.mode(&principal.name).is_some(),

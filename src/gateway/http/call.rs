@@ -111,7 +111,8 @@ impl Call {
         Self::new((Method::PUT, MethodFilter::PUT), path, handler)
     }
 
-    pub(super) fn delete<H: Handler<T, Arc<AppState>>, T: 'static>(path: &'static str, handler: H) -> Self {
+    /// A DELETE of a path.
+    pub fn delete<H: Handler<T, Arc<AppState>>, T: 'static>(path: &'static str, handler: H) -> Self {
         Self::new((Method::DELETE, MethodFilter::DELETE), path, handler)
     }
 

@@ -1,5 +1,6 @@
 //! `/v1/messages`: submissions of clients, their state, and the answers of remote listeners.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -25,10 +26,14 @@ use super::view::{KeptItem, Reading, SubmissionState};
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::{ActError, Acted};
-use crate::gateway::submissions::{Envelope, Kept, Submitted};
+use crate::gateway::submissions::{Envelope, Kept, Submitted, Watch};
 use crate::gateway::{Principal, PrincipalKind};
 use crate::journal::SentAnswer;
+use crate::runtime::WatchedEnd;
 use systole_store::entropy::Entropy;
+#[cfg(feature = "mcp")]
+use systole_xml::schema::PayloadSchema;
+use tokio::sync::futures::OwnedNotified;
 
 /// `POST /v1/messages`
 pub(super) async fn submit(
@@ -86,33 +91,89 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
         let kept = hand_over(app, submission, envelope).await?;
         return Ok(Posted { kept, answers: Vec::new(), ended: false, body, form });
     }
-    let (id, root) = (submission.id, submission.root);
-    let watch = app.submissions.watch(id);
-    let arrived = watch.notify().notified();
-    // Its end is news, too.
-    let end = app.organism.watch_end(root, watch.notify());
-    let kept = hand_over(app, submission, envelope).await?;
-    let until = Instant::now() + wait;
-    // A watch sees all answers to a new message; the journal has those to an earlier one.
-    let is_new = kept.id == id;
-    let mut over = std::pin::pin!(known.over_for_answer(until));
-    let news = is_new && app.mailboxes.await_news(arrived, over.as_mut()).await;
-    drop(end);
-    let (mut answers, mut ended) = (watch.answers(), false);
-    if !news || answers.is_empty() {
-        // The message is durable: where the journal can't be read any more, only its answer is not shown.
-        let rest = async {
-            if news || !is_new {
-                over.await;
-            }
-        };
-        (answers, ended) = answers_of(app, kept.id, rest).await.unwrap_or_default();
-    }
+    let asked = Asked::hand_over(app, submission, envelope).await?;
+    let (kept, until) = (asked.kept, Instant::now() + wait);
+    // The message is durable: where the journal can't be read any more, only its answer is not shown.
+    let (mut answers, mut ended) = asked.answers(known.over_for_answer(until)).await.unwrap_or_default();
     if !known.is_valid(app).await {
         // The message is submitted, and its answer not shown.
         (answers, ended) = (Vec::new(), false);
     }
     Ok(Posted { kept, answers, ended, body, form })
+}
+
+/// A message that was submitted, and is durable. The wait for its answers has begun.
+pub struct Asked {
+    app: Arc<AppState>,
+    kept: Kept,
+    /// True for a message that no earlier one with its key stands for.
+    is_new: bool,
+    watch: Watch,
+    arrived: Pin<Box<OwnedNotified>>,
+    end: WatchedEnd,
+}
+
+impl Asked {
+    async fn hand_over(app: &Arc<AppState>, submission: SubmissionRecord, envelope: Envelope) -> Result<Self, Problem> {
+        let (id, root) = (submission.id, submission.root);
+        let watch = app.submissions.watch(id);
+        let arrived = Box::pin(watch.notify().clone().notified_owned());
+        // Its end is news, too.
+        let end = app.organism.watch_end(root, watch.notify());
+        let kept = hand_over(app, submission, envelope).await?;
+        Ok(Self { app: app.clone(), kept, is_new: kept.id == id, watch, arrived, end })
+    }
+
+    /// The id of the message: that of the earlier one with the same key, if there is one.
+    pub fn id(&self) -> MessageId {
+        self.kept.id
+    }
+
+    /// The conversation of the message.
+    pub fn conversation(&self) -> ThreadId {
+        self.kept.root
+    }
+
+    /// The answers, once there is one, the conversation has ended, the organism stops or `over` is; and whether the conversation
+    /// has ended.
+    ///
+    /// # Errors
+    /// [`Problem`] if the journal can't be read.
+    pub async fn answers(self, over: impl Future<Output = ()>) -> Result<(Vec<SentAnswer>, bool), Problem> {
+        let Self { app, kept, is_new, watch, arrived, end } = self;
+        let mut over = std::pin::pin!(over);
+        // A watch sees all answers to a new message; the journal has those to an earlier one.
+        let news = is_new && app.mailboxes.await_news(arrived, over.as_mut()).await;
+        drop(end);
+        let answers = watch.answers();
+        if news && !answers.is_empty() {
+            return Ok((answers, false));
+        }
+        let rest = async {
+            if news || !is_new {
+                over.await;
+            }
+        };
+        answers_of(&app, kept.id, rest).await
+    }
+}
+
+/// Submits a payload of a client to a listener, as the JSON object behind its name.
+#[cfg(feature = "mcp")]
+pub(in crate::gateway) async fn ask_object(
+    app: &Arc<AppState>,
+    from: &Name,
+    to: &Name,
+    (schema, object): (&PayloadSchema, Bytes),
+    (key, caller): (Option<String>, Option<Traceparent>),
+) -> Result<Asked, Problem> {
+    app.open()?;
+    let read =
+        app.judge.object(id_of(app, from)?, to, schema, object.clone()).await.ok_or_else(Problem::stopping)???;
+    // With that key another object, or the same one for another listener, is another message.
+    let bytes = [to.as_str().as_bytes(), schema.qname().to_string().as_bytes(), &object].join(&b' ');
+    let (submission, envelope) = submission(app, from.clone(), (read, &bytes), key, caller)?;
+    Asked::hand_over(app, submission, envelope).await
 }
 
 /// Judges an envelope of a client and submits it; `key` is its idempotency key.

@@ -57,8 +57,13 @@ pub(super) use call::{Description, split};
 pub use caller::Caller;
 use failures::Failures;
 use health::Health;
+pub use messages::Asked;
+#[cfg(feature = "mcp")]
+pub(super) use messages::ask_object;
 pub(crate) use metrics::Tally;
 use presence::Presence;
+#[cfg(feature = "mcp")]
+pub(super) use questions::as_xml as answer_as_xml;
 use rate::Rate;
 use rejections::Rejections;
 use systole_core::vocab::{MessageId, Name, ThreadId};
@@ -125,6 +130,12 @@ pub struct AppState {
     pub(super) link: Arc<browser::Link>,
     /// The description of all calls that are served.
     pub(super) description: Description,
+}
+
+impl std::fmt::Debug for AppState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AppState").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 impl AppState {

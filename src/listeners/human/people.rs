@@ -62,6 +62,10 @@ struct State {
     cut: Vec<String>,
 }
 
+#[cfg_attr(not(any(feature = "gateway", feature = "yaml")), allow(dead_code, reason = "entrances ask callers"))]
+/// The name under which the caller of a conversation answers its questions: no person has it.
+pub(crate) const CALLER: &str = "caller";
+
 /// The place of a question: the time since which it waits in this run, and its id.
 pub(crate) type Place = (Time, MessageId);
 

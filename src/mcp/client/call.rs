@@ -21,7 +21,7 @@ use super::result;
 use super::session::{News, Registered, Session, token_of};
 use super::shape::Form;
 use crate::listeners::fleet::{Lost, ProcessEnd, failed};
-use crate::listeners::mcp::{LockedTool, McpSettings, Repeat};
+use crate::listeners::mcp::{LockedTool, McpListenerSettings, Repeat};
 use crate::process::Subject;
 use crate::runtime::RunContext;
 use crate::terminal::readable;
@@ -33,7 +33,7 @@ const ROUNDS: usize = 16;
 
 /// The caller of a tool, for one message.
 pub(super) struct Caller<'m> {
-    settings: &'m McpSettings,
+    settings: &'m McpListenerSettings,
     tool: &'m LockedTool,
     arguments: Value,
     subject: Subject,
@@ -66,7 +66,11 @@ impl Drop for Request {
 
 impl<'m> Caller<'m> {
     /// Makes the caller of a message: finds its tool, and makes its arguments.
-    pub(super) fn new(settings: &'m McpSettings, message: &Message, context: &'m RunContext) -> Result<Self, Fault> {
+    pub(super) fn new(
+        settings: &'m McpListenerSettings,
+        message: &Message,
+        context: &'m RunContext,
+    ) -> Result<Self, Fault> {
         let payload = message.body.written();
         let tool = settings.lock.tools.iter().find(|tool| tool.element == payload.root().local());
         let tool = tool.ok_or_else(|| {

@@ -25,7 +25,7 @@ use systole_core::core::{Failure, HandlerOutcome, Message};
 use systole_core::vocab::{Limits, Name};
 
 use crate::listeners::fleet::{Fleet, Kind, Means, Started, failed};
-use crate::listeners::mcp::{McpServer, McpSettings};
+use crate::listeners::mcp::{McpListenerSettings, McpServer};
 use crate::process::run::CommandError;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext, StartContext};
 use call::Caller;
@@ -38,11 +38,11 @@ use stdio::Server;
 /// A listener that is an MCP server.
 pub struct McpListener {
     fleet: Rc<Fleet<Servers>>,
-    settings: Rc<McpSettings>,
+    settings: Rc<McpListenerSettings>,
 }
 
 /// The connections to a server.
-struct Servers(Rc<McpSettings>);
+struct Servers(Rc<McpListenerSettings>);
 
 impl Kind for Servers {
     type Member = Session;
@@ -71,7 +71,7 @@ impl Kind for Servers {
 
 impl McpListener {
     /// Makes a listener of that name.
-    pub fn new(name: Name, settings: McpSettings) -> Self {
+    pub fn new(name: Name, settings: McpListenerSettings) -> Self {
         let settings = Rc::new(settings);
         Self { fleet: Rc::new(Fleet::new(name, Servers(settings.clone()), 1)), settings }
     }

@@ -50,11 +50,13 @@ pub fn precheck(
 /// The fault with which the core would refuse the message.
 pub fn precheck_valid(
     payload: Validated<Element>,
+    to: Option<&Name>,
     client: ClientId,
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<ReadMessage, Fault> {
-    let (claims, canonical) = (Claims::default(), payload.payload().clone());
+    let (claims, canonical) =
+        (Claims { to: to.map(|to| to.to_string().into()), ..Claims::default() }, payload.payload().clone());
     let read = ReadMessage { claims, payload: canonical, repaired: None, proof: Some(payload) };
     judged(read, client, blueprint, validator)
 }

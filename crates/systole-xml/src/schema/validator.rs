@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::decode::{DecodeError, decode_canonical};
 use super::engine::{Judge, SchemaError, verdict};
-use super::{Catalog, JsonRefusal, Payload, PayloadSchema, json};
+use super::{Catalog, JsonPayload, JsonRefusal, Payload, PayloadSchema, json};
 use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
 use crate::vocab::{QName, XmlLimits};
@@ -79,11 +79,36 @@ impl Validator {
     ) -> Result<Validated<Element>, JsonRefusal> {
         let text = std::str::from_utf8(json).map_err(JsonRefusal::Encoding)?;
         let read = self.catalog.from_named_json(text, may_be, limits).map_err(JsonRefusal::Form)?;
+        self.validate_json(&read, limits, |catalog, example| catalog.to_named_json(example))
+    }
+
+    /// Reads a payload of a schema of the catalog that came as the JSON object behind its name, as
+    /// [`PayloadSchema::from_json`] does, and validates it. Takes linear time.
+    ///
+    /// # Errors
+    /// [`JsonRefusal`] with the places as JSON pointers, and the example without a name, too.
+    pub fn payload_of_object(
+        &mut self,
+        json: &[u8],
+        schema: &PayloadSchema,
+        limits: &XmlLimits,
+    ) -> Result<Validated<Element>, JsonRefusal> {
+        let text = std::str::from_utf8(json).map_err(JsonRefusal::Encoding)?;
+        let read = schema.from_json(text, limits).map_err(JsonRefusal::Form)?;
+        self.validate_json(&read, limits, |_, example| Some(schema.to_json(example)))
+    }
+
+    fn validate_json(
+        &mut self,
+        read: &JsonPayload<'_>,
+        limits: &XmlLimits,
+        write: impl FnOnce(&Catalog, &Canonical) -> Option<String>,
+    ) -> Result<Validated<Element>, JsonRefusal> {
         let payload = canonicalize(&Bytes::copy_from_slice(read.xml().as_bytes()), limits).map_err(JsonRefusal::Xml)?;
         let root = payload.root().clone();
         self.validate(payload).map_err(|error| {
             let schema = self.catalog.get(&root);
-            let example = schema.and_then(|schema| self.catalog.to_named_json(schema.example()?));
+            let example = schema.and_then(|schema| write(&self.catalog, schema.example()?));
             JsonRefusal::Rules { pointers: read.pointers(&error), error: Box::new(error), example }
         })
     }

@@ -1,0 +1,253 @@
+//! `mcp:`: a listener that is an MCP server, by the lock file of its import.
+
+use std::path::{Path, PathBuf};
+
+use systole_core::core::{Contract, OnRestart};
+use systole_core::vocab::{Name, QName, Span, near};
+
+use super::correction::Items;
+use super::document::{self, Node, Value};
+use super::finding::ConfigFinding;
+use super::keys::{List, Named, OneOf, Text, Texts, Word, mapping};
+use super::listener::{self, Listener, ListenerKeys, Program, Written};
+use super::mistake::Mistake;
+use super::organism::Organism;
+use super::reader::{At, Reader};
+use super::short_form::Called;
+use super::{Config, File, Prefixes};
+use crate::listeners::mcp::{McpListenerSettings, McpLock, McpServer, Repeat};
+
+/// The namespace of the payloads that all servers share.
+const SHARED: &str = "urn:systole:mcp:v1";
+/// The longest that a call takes, as a multiple of the time that its server may be silent.
+const LONGEST: u32 = 10;
+
+/// An MCP server as it is written.
+#[derive(Debug)]
+pub(super) struct McpListener {
+    pub(super) program: Program,
+    pub(super) lock: McpLock,
+    lock_file: At<String>,
+    tools: Option<Vec<At<String>>>,
+    repeat: Repeat,
+    pub(super) questions: Option<At<Name>>,
+    eager: bool,
+    silence: Option<std::time::Duration>,
+}
+
+mapping! {
+    /// An MCP server, by the way to it.
+    McpListenerKeys: McpListener {
+        /// Program that speaks the protocol on its standard input and output, and its arguments.
+        command: Texts, of "an MCP server";
+        /// Lock file that systole mcp import writes, relative to this file; NAME.mcp.json by default.
+        lock: Text;
+        /// Tools that may be called, by their names; without it: all that were imported.
+        tools: List<Text>;
+        /// Calls that are made again when the server or the organism ended before the answer: those of tools that say that
+        /// this is harmless (readOnlyHint, idempotentHint), all, or none.
+        repeat: OneOf<Repeat> = "hints";
+        /// Listener that answers the questions of the server to people; without it they are declined.
+        questions: Named;
+    }
+}
+
+impl Word for Repeat {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("hints", Self::Hints), ("always", Self::Always), ("never", Self::Never)];
+}
+
+/// Reads the value of `mcp:`.
+pub(super) fn read(
+    reader: &mut Reader,
+    node: &Node,
+    name: Option<&At<Name>>,
+    env: Option<&Node>,
+    eager: bool,
+) -> Option<McpListener> {
+    let keys = McpListenerKeys::open(reader, node)?;
+    let program = keys.command.node.and_then(|words| listener::program(reader, words, env));
+    let name = name?;
+    if cfg!(not(feature = "mcp")) {
+        reader.report(Mistake::NotBuilt { key: "mcp", feature: "mcp" }, node.span);
+        return None;
+    }
+    let lock_file = lock_file(reader, &keys, name);
+    let path = reader.directory.join(&lock_file.value);
+    let lock = McpLock::read(&path).map_err(|error| error.to_string()).and_then(|lock| {
+        match lock.listener == name.value.as_str() {
+            true => Ok(lock),
+            false => Err(format!("it is that of the listener '{}'", lock.listener)),
+        }
+    });
+    reader.files.push(path);
+    let lock = match lock {
+        Ok(lock) => Some(lock),
+        Err(why) => {
+            let (file, listener) = (lock_file.value.clone(), name.value.clone());
+            reader.report(Mistake::McpLock { file, listener, why }, lock_file.span);
+            None
+        }
+    };
+    let tools = keys.tools.node.and_then(|node| reader.items(node, Items::Texts));
+    let tools: Option<Vec<At<String>>> =
+        tools.map(|tools| tools.iter().filter_map(|node| listener::text(reader, node)).collect());
+    if let Some(lock) = &lock {
+        let known = || lock.tools.iter().map(|tool| tool.facts.name.as_str());
+        for tool in tools.iter().flatten() {
+            if !known().any(|name| name == tool.value) {
+                let near = near::nearest(&tool.value, known()).map(str::to_owned);
+                let tools = known().map(str::to_owned).collect();
+                reader.report(Mistake::NoTool { tool: tool.value.clone(), near, tools }, tool.span);
+            }
+        }
+    }
+    let repeat = keys.repeat.read(reader).unwrap_or_default();
+    let questions = keys.questions.read(reader);
+    Some(McpListener { program: program?, lock: lock?, lock_file, tools, repeat, questions, eager, silence: None })
+}
+
+fn lock_file(reader: &mut Reader, keys: &McpListenerKeys<'_>, name: &At<Name>) -> At<String> {
+    match keys.lock.read(reader).zip(keys.lock.span()) {
+        Some((file, span)) => At { value: file.to_owned(), span },
+        None => At { value: format!("{}.mcp.json", name.value), span: keys.own.span },
+    }
+}
+
+/// Refuses the keys whose values the lock determines.
+pub(super) fn refuse_own(reader: &mut Reader, keys: &mut ListenerKeys<'_>) {
+    let own = [
+        keys.schemas.leave_out(),
+        keys.accepts.leave_out(),
+        keys.replies.leave_out(),
+        keys.calls.leave_out(),
+        keys.returns.leave_out(),
+        keys.author.leave_out(),
+        keys.accepts_faults.leave_out(),
+        keys.instructions.leave_out(),
+        keys.context.leave_out(),
+        keys.silence.leave_out(),
+    ];
+    for (key, span) in own.into_iter().flatten() {
+        reader.report(Mistake::Pointless { key, kind: "an MCP server" }, span);
+    }
+}
+
+impl McpListener {
+    /// The behaviour of a server's listener, unless its keys say otherwise.
+    pub(super) fn defaults(&self, contract: &mut Contract) {
+        if self.questions.is_some() {
+            contract.can_park = true;
+            contract.on_restart = OnRestart::AskAgain;
+        }
+    }
+
+    /// Takes the timeout of the listener for the time that the server may be silent: its progress begins that anew, up to a
+    /// bound.
+    pub(super) fn silence(&mut self, contract: &mut Contract) {
+        self.silence = contract.timeout;
+        contract.timeout = contract.timeout.map(|timeout| timeout * LONGEST);
+    }
+
+    /// The settings of the listener.
+    pub(super) fn settings(self, directory: &Path) -> McpListenerSettings {
+        let server = McpServer::Command(super::command(self.program, directory));
+        McpListenerSettings::new(server, self.lock)
+            .silence(self.silence)
+            .repeat(self.repeat)
+            .questions(self.questions.map(|name| name.value))
+            .eager(self.eager)
+    }
+}
+
+/// The listener of a server.
+pub(super) fn listener(name: At<Name>, mut contract: Contract, kind: Written) -> Listener {
+    let Written::Mcp(server) = &kind else { unreachable!("it is called for servers alone") };
+    let span = server.lock_file.span;
+    let shared = |local: &str| QName::new(SHARED, local).ok();
+    let is_wanted = |element: &QName| {
+        let tool = server.lock.tools.iter().find(|tool| tool.element == element.local());
+        let names = server.tools.as_ref().zip(tool);
+        names.is_none_or(|(tools, tool)| tools.iter().any(|name| name.value == tool.facts.name))
+    };
+    contract.accepts = server.lock.accepts().filter(is_wanted).collect();
+    contract.replies = server.lock.results().chain(shared("content")).collect();
+    let at = |list: &[QName]| list.iter().map(|qname| At { value: qname.clone(), span }).collect();
+    let asks = server.questions.as_ref().and_then(|_| shared("elicitation"));
+    let called = asks.into_iter().map(|payload| At { value: Called::Payload(payload), span }).collect();
+    let contract_file = PathBuf::from(&server.lock_file.value).with_file_name(&server.lock.contract.file);
+    let schemas = vec![At { value: contract_file.display().to_string(), span }];
+    let (accepts, replies) = (at(&contract.accepts), at(&contract.replies));
+    let (calls, returned, returns) = (Vec::new(), None, Vec::new());
+    Listener { name, accepts, replies, called, calls, returned, returns, schemas, contract, kind }
+}
+
+/// Reports listeners for questions that there are not.
+pub(super) fn check(reader: &mut Reader, organism: &Organism) {
+    let names = || organism.listeners.iter().map(|listener| &listener.name.value);
+    for listener in organism.listeners.iter().filter(|_| organism.complete) {
+        let Written::Mcp(server) = &listener.kind else { continue };
+        if let Some(asked) = server.questions.as_ref().filter(|asked| !names().any(|name| *name == asked.value)) {
+            let word = asked.value.to_string();
+            let near = near::nearest(&word, names().map(Name::as_str)).and_then(|near| near.parse().ok());
+            reader.report(Mistake::NoCallee { word, near, listeners: names().cloned().collect() }, asked.span);
+        }
+    }
+}
+
+/// An MCP server of an `organism.yaml` that may not have been imported yet.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct McpImport {
+    /// The way to the server.
+    pub server: McpServer,
+    /// The lock file.
+    pub lock: PathBuf,
+}
+
+impl Config {
+    /// The MCP server of a listener, for its import: the rest of the file need not be right.
+    ///
+    /// # Errors
+    /// The mistakes of the file and of that listener.
+    pub fn mcp_server(path: &Path, listener: &Name) -> Result<McpImport, Vec<ConfigFinding>> {
+        let (name, source, directory) = Self::open(path)?;
+        let file = File::new(&name, &source);
+        let root = document::parse(&source).map_err(|error| {
+            let mistake = Mistake::Yaml { message: error.message, help: error.help };
+            vec![ConfigFinding::new(mistake, &file, error.span)]
+        })?;
+        let base = Path::new(&name).parent().map(Path::to_owned).unwrap_or_default();
+        let (prefixes, findings, files) = (Prefixes::default(), Vec::new(), Vec::new());
+        let mut reader = Reader { file, base, directory: directory.clone(), prefixes, findings, files };
+        let found = entry(&root, listener);
+        let import = found.and_then(|(named, node, env)| {
+            let keys = McpListenerKeys::open(&mut reader, node)?;
+            let program = keys.command.node.and_then(|words| listener::program(&mut reader, words, env))?;
+            let lock = lock_file(&mut reader, &keys, &At { value: listener.clone(), span: named });
+            let server = McpServer::Command(super::command(program, &directory));
+            Some(McpImport { server, lock: directory.join(lock.value) })
+        });
+        match import {
+            Some(import) if reader.findings.is_empty() => Ok(import),
+            _ if reader.findings.is_empty() => {
+                Err(vec![ConfigFinding::nowhere(Mistake::NoMcpServer { listener: listener.clone() })])
+            }
+            _ => Err(reader.findings),
+        }
+    }
+}
+
+/// The entry of a listener with `mcp:`: the place of its name, its server, and its `env`.
+fn entry<'n>(root: &'n Node, listener: &Name) -> Option<(Span, &'n Node, Option<&'n Node>)> {
+    let get = |node: &'n Node, key: &str| match &node.value {
+        Value::Map(map) => map.iter().find(|(known, _)| known.text == key).map(|(_, value)| value),
+        _ => None,
+    };
+    let Value::List(entries) = &get(root, "listeners")?.value else { return None };
+    entries.iter().find_map(|entry| {
+        let name = get(entry, "name")?;
+        let is_named = matches!(&name.value, Value::Scalar(text) if text == listener.as_str());
+        is_named.then_some((name.span, get(entry, "mcp")?, get(entry, "env")))
+    })
+}

@@ -1,0 +1,97 @@
+//! The organism as a server of the Model Context Protocol, for hosts: revisions 2026-07-28 (stateless) and 2025-11-25
+//! (sessions), over HTTP at `/mcp` and as a stream of lines.
+//!
+//! - A tool is a payload that the client calls, to one listener. A call is a submission of the gateway: judged as all are,
+//!   durable before it is told, and once for each key.
+//! - For a client that declares tasks, a call is a task, whose id is that of its message; its state is that of the journal, so a
+//!   restart of either side changes nothing.
+//! - A question of the organism to the caller (`human: { people: [caller] }`) is a request for input, and its answer goes to the
+//!   thread that waits.
+//! - Each request has a principal: that of the token over HTTP, and the client of the stream otherwise.
+//!
+//! Not here: the authentication, which is the gateway's, and the framing of the protocol, which is the crate `rmcp`'s.
+
+mod answer;
+mod call;
+mod directory;
+mod handler;
+mod http;
+mod question;
+mod stdio;
+mod stream;
+mod task;
+mod tools;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rmcp::model::RequestStateCodec;
+use systole_core::question::Answerer;
+use systole_core::vocab::Name;
+
+use crate::gateway::Gateway;
+use crate::gateway::facade::AppState;
+use crate::listeners::human::CALLER;
+use crate::settings::McpSettings;
+pub use stdio::{LineStream, serve_stdio};
+pub use stream::{StreamError, open_stream};
+use tools::Tools;
+
+/// The server of an organism.
+pub struct Server {
+    settings: McpSettings,
+    face: OnceLock<Arc<Face>>,
+    http: OnceLock<http::Http>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Makes a server with these settings.
+    pub fn new(settings: McpSettings) -> Arc<Self> {
+        Arc::new(Self { settings, face: OnceLock::new(), http: OnceLock::new() })
+    }
+
+    /// Serves hosts by way of a gateway, at `/mcp`.
+    pub fn serve(self: &Arc<Self>, gateway: Gateway) -> Gateway {
+        gateway.with_calls(http::calls(), self.clone())
+    }
+
+    /// The state for an organism that runs.
+    fn face(&self, app: &Arc<AppState>) -> &Arc<Face> {
+        self.face.get_or_init(|| Arc::new(Face::new(app.clone(), self.settings.clone())))
+    }
+}
+
+/// A running organism, as hosts see it.
+struct Face {
+    app: Arc<AppState>,
+    settings: McpSettings,
+    /// The tools of each client that has asked.
+    tools: Mutex<HashMap<Name, Arc<Tools>>>,
+    /// Seals the state of a call that its client hands back.
+    codec: RequestStateCodec,
+    /// The party as which a caller answers; none if no listener asks callers.
+    caller: Option<Answerer>,
+}
+
+impl Face {
+    fn new(app: Arc<AppState>, settings: McpSettings) -> Self {
+        let secret = app.secret("systole mcp 2026 request state");
+        let codec = RequestStateCodec::try_new(secret).expect("a key of 32 bytes is long enough");
+        let caller = Name::parse(CALLER).ok().filter(|name| app.organism().people().knows(name));
+        let caller = caller.map(|name| Answerer { name, is_operator: false });
+        Self { app, settings, tools: Mutex::default(), codec, caller }
+    }
+
+    fn tools(&self, client: &Name) -> Arc<Tools> {
+        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || Arc::new(Tools::of(self.app.organism(), &self.settings, client));
+        tools.entry(client.clone()).or_insert_with(made).clone()
+    }
+}

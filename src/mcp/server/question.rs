@@ -1,0 +1,336 @@
+//! Questions of an organism to the caller of a conversation, as requests for input: forms, or raw requests of a listener.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use bytes::Bytes;
+use rmcp::model::{ClientCapabilities, InputRequest, InputRequests, InputResponses};
+use serde_json::{Map, Value, json};
+use systole_core::question::{Answerer, QuestionRefusal};
+use systole_core::vocab::ThreadId;
+use systole_xml::ladder::strict::canonicalize;
+use systole_xml::schema::{Payload, PayloadSchema, decode_canonical, encode};
+
+use super::Face;
+use super::answer::words;
+use crate::mcp::content::{Raw, Requests, Responses};
+use crate::operations::{QuestionError, QuestionRecord};
+
+/// The property of a form for a text that has no name.
+const ANSWER: &str = "answer";
+
+/// A question that its caller may answer.
+pub(super) struct Asking {
+    pub(super) question: String,
+    /// True if no other party may answer it.
+    is_callers_alone: bool,
+    /// The requests by their keys; none if they are none of the protocol.
+    requests: Option<InputRequests>,
+    form: Option<Form>,
+}
+
+/// The way from a form back to a payload.
+struct Form {
+    /// The payload: {namespace}local; none if the answer names it.
+    payload: Option<String>,
+    /// The properties of the payload, by those of the form.
+    properties: HashMap<String, String>,
+}
+
+impl Face {
+    /// The open questions of a conversation to its caller, but for those in `but`. `wrong` has the reasons why an earlier answer
+    /// was none.
+    pub(super) async fn questions(
+        &self,
+        conversation: ThreadId,
+        but: &HashSet<String>,
+        wrong: &HashMap<String, String>,
+    ) -> Vec<Asking> {
+        let Some(caller) = &self.caller else { return Vec::new() };
+        let questions = self.app.organism().questions(caller.clone());
+        let mut open = Vec::new();
+        for record in questions.of(conversation).await {
+            if but.contains(&record.question) {
+                continue;
+            }
+            // One that ended meanwhile asks nothing.
+            let Ok(whole) = questions.look(&record.question).await else { continue };
+            let Ok(offers) = questions.offers(&record.question).await else { continue };
+            open.push(self.asking(&whole, &offers, wrong.get(&record.question)));
+        }
+        open
+    }
+
+    fn asking(&self, record: &QuestionRecord, offers: &[PayloadSchema], wrong: Option<&String>) -> Asking {
+        let question = record.question.clone();
+        let is_callers_alone = record.people.len() == 1 && !record.operators;
+        let organism = self.app.organism();
+        let text = record.text.clone().unwrap_or_default();
+        let payload = canonicalize(&Bytes::from(text.clone()), &organism.blueprint().limits.xml).ok();
+        let raw = payload.as_ref().filter(|payload| *payload.root() == Requests::qname());
+        if let Some(raw) = raw.and_then(|payload| decode_canonical::<Requests>(payload).ok()) {
+            return Asking { question, is_callers_alone, requests: raw_requests(raw), form: None };
+        }
+        let said = payload.and_then(|payload| organism.catalog().to_named_json(&payload));
+        let said = said.and_then(|json| serde_json::from_str::<Map<String, Value>>(&json).ok()).map_or(text, |named| {
+            match named.values().next() {
+                Some(Value::String(text)) => text.clone(),
+                _ => Value::Object(named).to_string(),
+            }
+        });
+        let message = match wrong {
+            Some(wrong) => format!("The last answer was refused: {wrong}\n\n{} asks: {said}", record.listener),
+            None => format!("{} asks: {said}", record.listener),
+        };
+        let (schema, form) = form(offers);
+        let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });
+        let request = json!({ "method": "elicitation/create", "params": params });
+        let requests = serde_json::from_value(request).ok().map(|request| [(question.clone(), request)].into());
+        Asking { question, is_callers_alone, requests, form: Some(form) }
+    }
+
+    /// Hands the answers in `responses` to a question of a client with these capabilities; returns whether they took effect. A
+    /// question without all of its answers stays open.
+    pub(super) async fn answer(
+        &self,
+        asking: &Asking,
+        able: Option<&ClientCapabilities>,
+        responses: &InputResponses,
+        wrong: &mut HashMap<String, String>,
+    ) -> bool {
+        let (Some(caller), Some(requests)) = (&self.caller, asking.requests(able)) else { return false };
+        let given: BTreeMap<&String, &Value> =
+            requests.keys().filter_map(|key| Some((key, responses.get(key)?))).collect();
+        if given.len() < requests.len() {
+            return false;
+        }
+        self.settle(caller, asking, &given, wrong).await
+    }
+
+    /// Declines a question that the client can't be asked, unless others may answer it; returns whether it was.
+    pub(super) async fn unasked(&self, asking: &Asking) -> bool {
+        let Some(caller) = &self.caller else { return false };
+        if !asking.is_callers_alone {
+            return false;
+        }
+        let why = match asking.requests {
+            Some(_) => "the caller's host can't be asked: it doesn't declare the capability",
+            None => "the requests are none of the protocol: write parameters as its schema has them",
+        };
+        let _ = self.app.organism().questions(caller.clone()).decline(&asking.question, why).await;
+        true
+    }
+
+    async fn settle(
+        &self,
+        caller: &Answerer,
+        asking: &Asking,
+        given: &BTreeMap<&String, &Value>,
+        wrong: &mut HashMap<String, String>,
+    ) -> bool {
+        let questions = self.app.organism().questions(caller.clone());
+        let Some(form) = &asking.form else {
+            let raw =
+                |(key, value): (&&String, &&Value)| Raw { key: key.to_string(), method: None, json: value.to_string() };
+            let responses = Responses { response: given.iter().map(raw).collect() };
+            let done = match encode(&responses) {
+                Ok(payload) => questions.answer(&asking.question, payload.bytes().clone()).await.map(drop),
+                Err(error) => Err(QuestionError::Invalid(error.to_string())),
+            };
+            return settled(done, asking, wrong);
+        };
+        let Some(response) = given.values().next() else { return false };
+        if response["action"] != "accept" {
+            let why = match response["action"].as_str() {
+                Some("decline") => "the caller declined to answer",
+                Some("cancel") => "the caller dismissed the question",
+                _ => {
+                    let why = "an answer has an action: accept, decline or cancel";
+                    wrong.insert(asking.question.clone(), why.to_owned());
+                    return false;
+                }
+            };
+            return settled(questions.decline(&asking.question, why).await.map(drop), asking, wrong);
+        }
+        let json = form.payload(&response["content"]);
+        let xml = match self.app.answer_as_xml(caller, &asking.question, json.as_bytes()).await {
+            Ok(xml) => xml,
+            Err(problem) => {
+                wrong.insert(asking.question.clone(), words(&problem));
+                return false;
+            }
+        };
+        settled(questions.answer(&asking.question, xml).await.map(drop), asking, wrong)
+    }
+}
+
+/// Notes the reason why an answer was none. One that came too late counts as done: the conversation goes on.
+fn settled(done: Result<(), QuestionError>, asking: &Asking, wrong: &mut HashMap<String, String>) -> bool {
+    match done {
+        Ok(()) | Err(QuestionError::Unknown | QuestionError::Refused(QuestionRefusal::Over(_))) => true,
+        Err(error) => {
+            wrong.insert(asking.question.clone(), error.to_string());
+            false
+        }
+    }
+}
+
+impl Asking {
+    /// The capabilities that its requests need.
+    pub(super) fn needs(&self) -> ClientCapabilities {
+        let mut needed = json!({});
+        for request in self.requests.iter().flatten().map(|(_, request)| request) {
+            let name = match request {
+                InputRequest::Elicitation(_) => "elicitation",
+                InputRequest::CreateMessage(_) => "sampling",
+                InputRequest::ListRoots(_) => "roots",
+                _ => continue,
+            };
+            needed[name] = json!({});
+        }
+        serde_json::from_value(needed).unwrap_or_default()
+    }
+
+    /// The requests that a client with these capabilities can be asked, if there are any.
+    pub(super) fn requests(&self, able: Option<&ClientCapabilities>) -> Option<InputRequests> {
+        let requests = self.requests.as_ref()?;
+        let possible = |request: &InputRequest| match request {
+            InputRequest::Elicitation(_) => able.is_some_and(|able| able.elicitation.is_some()),
+            InputRequest::CreateMessage(_) => able.is_some_and(|able| able.sampling.is_some()),
+            InputRequest::ListRoots(_) => able.is_some_and(|able| able.roots.is_some()),
+            _ => false,
+        };
+        let found: InputRequests = requests
+            .iter()
+            .filter(|(_, request)| possible(request))
+            .map(|(key, one)| (key.clone(), one.clone()))
+            .collect();
+        (!found.is_empty()).then_some(found)
+    }
+}
+
+fn raw_requests(raw: Requests) -> Option<InputRequests> {
+    let one = |raw: Raw| {
+        let params: Value =
+            if raw.json.trim().is_empty() { json!({}) } else { serde_json::from_str(&raw.json).ok()? };
+        let request = json!({ "method": raw.method?, "params": params });
+        Some((raw.key, serde_json::from_value(request).ok()?))
+    };
+    raw.request.into_iter().map(one).collect()
+}
+
+/// The form of an answer. One payload of plain values is a form of its own; all else is a text: JSON that names its payload.
+fn form(offers: &[PayloadSchema]) -> (Value, Form) {
+    if let [schema] = offers
+        && let Some((form, properties)) = plain(schema.json_schema())
+    {
+        return (form, Form { payload: Some(schema.qname().to_string()), properties });
+    }
+    let examples: Vec<String> = offers
+        .iter()
+        .filter_map(|schema| Some(schema.to_named_json(schema.example()?, schema.qname().local())))
+        .collect();
+    let description = format!("JSON, an object of one property, which names the payload: {}", examples.join(" or "));
+    let property = json!({ "type": "string", "description": description });
+    let form = json!({ "type": "object", "properties": { ANSWER: property }, "required": [ANSWER] });
+    (form, Form { payload: None, properties: HashMap::new() })
+}
+
+/// The form of an object whose properties are plain values, and the properties of the object by those of the form.
+fn plain(schema: &Value) -> Option<(Value, HashMap<String, String>)> {
+    const KEPT: [&str; 9] =
+        ["type", "title", "description", "minLength", "maxLength", "minimum", "maximum", "enum", "default"];
+    let object = schema["properties"].as_object()?;
+    if ["oneOf", "anyOf", "allOf"].iter().any(|key| schema.get(key).is_some()) {
+        return None;
+    }
+    let (mut properties, mut names) = (Map::new(), HashMap::new());
+    for (name, value) in object {
+        let value = match value["$ref"].as_str() {
+            Some(place) => schema.pointer(place.strip_prefix('#')?)?,
+            None => value,
+        };
+        let mut kept: Map<String, Value> =
+            KEPT.iter().filter_map(|key| Some(((*key).to_owned(), value.get(key)?.clone()))).collect();
+        if kept.get("enum").is_some_and(|all| all.as_array().is_some_and(|all| all.iter().all(Value::is_string))) {
+            kept.insert("type".to_owned(), "string".into());
+        }
+        if !matches!(kept.get("type").and_then(Value::as_str), Some("string" | "number" | "integer" | "boolean")) {
+            return None;
+        }
+        let shown = if name == "$" { ANSWER } else { name.trim_start_matches('@') };
+        if names.insert(shown.to_owned(), name.clone()).is_some() {
+            return None;
+        }
+        properties.insert(shown.to_owned(), kept.into());
+    }
+    let is_required = |(_, name): &(&String, &String)| {
+        schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == *name))
+    };
+    let mut required: Vec<&String> = names.iter().filter(is_required).map(|(shown, _)| shown).collect();
+    required.sort();
+    let form = json!({ "type": "object", "properties": properties, "required": required });
+    Some((form, names))
+}
+
+impl Form {
+    /// The JSON of the payload that a filled form is.
+    fn payload(&self, content: &Value) -> String {
+        let Some(payload) = &self.payload else {
+            return match &content[ANSWER] {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+        };
+        let given = content.as_object().cloned().unwrap_or_default();
+        let is_bare = self.properties.len() == 1 && self.properties.values().any(|name| name == "$");
+        let value = if is_bare {
+            given.get(ANSWER).cloned().unwrap_or(Value::Null)
+        } else {
+            let name = |shown: String| self.properties.get(&shown).cloned().unwrap_or(shown);
+            Value::Object(given.into_iter().map(|(shown, value)| (name(shown), value)).collect())
+        };
+        json!({ payload: value }).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_values_are_a_form_and_come_back() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "@id": { "type": "integer", "minimum": 1 },
+                "$": { "$ref": "#/$defs/word" },
+                "note": { "type": "string", "pattern": "^a" },
+            },
+            "required": ["@id", "$"],
+            "$defs": { "word": { "enum": ["yes", "no"] } },
+        });
+        let (form, properties) = plain(&schema).unwrap();
+        assert_eq!(form["required"], json!(["answer", "id"]));
+        assert_eq!(form["properties"]["answer"], json!({ "type": "string", "enum": ["yes", "no"] }));
+        assert!(form["properties"]["note"].get("pattern").is_none());
+        let form = Form { payload: Some("{urn:o}verdict".to_owned()), properties };
+        let json: Value = serde_json::from_str(&form.payload(&json!({ "id": 7, "answer": "yes" }))).unwrap();
+        assert_eq!(json, json!({ "{urn:o}verdict": { "@id": 7, "$": "yes" } }));
+    }
+
+    #[test]
+    fn a_bare_value_and_a_payload_that_is_no_form() {
+        let bare = json!({ "type": "object", "properties": { "$": { "type": "boolean" } }, "required": ["$"] });
+        let (_, properties) = plain(&bare).unwrap();
+        let form = Form { payload: Some("{urn:o}verdict".to_owned()), properties };
+        assert_eq!(form.payload(&json!({ "answer": true })), r#"{"{urn:o}verdict":true}"#);
+        for other in [
+            json!({ "type": "object", "properties": { "line": { "type": "array" } } }),
+            json!({ "type": "object", "properties": { "a": { "type": "object" } } }),
+            json!({ "type": "object", "properties": { "a": { "type": "string" }, "@a": { "type": "string" } } }),
+            json!({ "type": "object", "properties": {}, "oneOf": [] }),
+        ] {
+            assert!(plain(&other).is_none(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Standard input and output of a host's process, relayed to the organism: in this process, or in another one that holds the
+//! journal.
+//!
+//! Where the organism ends, as its process is killed, the relay finds or starts the next one, and sends it what got no answer:
+//! a request has one id for the whole process, and its call one idempotency key, so it takes effect once. Standard output has
+//! messages of the protocol alone. A line that is no message is answered here: the host waits for nothing.
+
+use std::collections::HashSet;
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use rmcp::model::ClientJsonRpcMessage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::time::timeout;
+
+/// Most bytes of a line of a host.
+const LINE: usize = 16 << 20;
+/// Most requests of a host without an answer.
+const OPEN: usize = 1024;
+/// Time for the last answers after the end of standard input.
+const LAST_ANSWERS: Duration = Duration::from_secs(6);
+
+/// A stream of lines to an organism.
+pub struct LineStream {
+    read: BufReader<Pin<Box<dyn AsyncRead + Send>>>,
+    write: Pin<Box<dyn AsyncWrite + Send>>,
+}
+
+impl std::fmt::Debug for LineStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LineStream").finish_non_exhaustive()
+    }
+}
+
+impl LineStream {
+    /// Makes one of a stream of bytes.
+    pub fn new(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
+        let (read, write) = tokio::io::split(stream);
+        Self { read: BufReader::new(Box::pin(read)), write: Box::pin(write) }
+    }
+}
+
+/// Serves a host on standard input and output, until standard input ends. `connect` opens a stream to the organism, at first and
+/// whenever the last one has ended.
+///
+/// # Errors
+/// That of `connect`, after open requests were answered with it, or that of standard output.
+pub async fn serve_stdio<C: Future<Output = io::Result<LineStream>>>(connect: impl FnMut() -> C) -> io::Result<()> {
+    relay(tokio::io::stdin(), tokio::io::stdout(), connect).await
+}
+
+/// The parts of a message that a relay reads.
+#[derive(Deserialize)]
+struct Head<'l> {
+    #[serde(borrow, default)]
+    id: Option<&'l RawValue>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    params: Option<HeadParams<'l>>,
+}
+
+#[derive(Deserialize)]
+struct HeadParams<'l> {
+    #[serde(borrow, default, rename = "requestId")]
+    request: Option<&'l RawValue>,
+}
+
+/// A host: its requests without an answer, and the beginning of its session.
+#[derive(Default)]
+struct Host {
+    /// Requests without an answer, each with its id, in their order.
+    open: Vec<(String, Vec<u8>)>,
+    /// The request that began the session, and its id, once it is answered.
+    initialize: Option<(String, Vec<u8>)>,
+    initialized: Option<Vec<u8>>,
+    /// Ids of requests that were sent again, and whose answer the host has.
+    answered: HashSet<String>,
+    /// True once a request went on: nothing else may be the first message.
+    has_begun: bool,
+}
+
+/// The way of a line of the host.
+enum Way {
+    /// To the organism.
+    On,
+    /// Nowhere: it needs no answer.
+    Nowhere,
+    /// Back to the host.
+    Back(Value),
+}
+
+async fn relay<C: Future<Output = io::Result<LineStream>>>(
+    input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+    mut connect: impl FnMut() -> C,
+) -> io::Result<()> {
+    let mut lines = Lines::new(input);
+    let mut host = Host::default();
+    loop {
+        let connected = connect().await;
+        let mut stream = match connected {
+            Ok(stream) => stream,
+            Err(error) => {
+                for (id, _) in host.open.drain(..) {
+                    write(&mut output, &refusal(&id, -32603, &format!("the organism can't be reached: {error}")))
+                        .await?;
+                }
+                return Err(error);
+            }
+        };
+        if host.replay(&mut stream.write).await.is_err() {
+            continue;
+        }
+        let mut answers = Lines::new(&mut stream.read);
+        loop {
+            tokio::select! {
+                answer = answers.next() => match answer {
+                    Ok(Some(Line::Whole(answer))) => if host.takes(answer) {
+                        write(&mut output, answer).await?;
+                    },
+                    Ok(Some(Line::TooLong)) => {}
+                    Ok(None) | Err(_) => break,
+                },
+                line = lines.next() => {
+                    let line = match line? {
+                        Some(Line::Whole(line)) => line,
+                        Some(Line::TooLong) => {
+                            let why = format!("the line has more than {LINE} bytes: send less");
+                            write(&mut output, &refusal("null", -32600, &why)).await?;
+                            continue;
+                        }
+                        None => return finish(&mut stream.write, answers, &mut host, output).await,
+                    };
+                    match host.reads(line) {
+                        Way::On => if write(&mut stream.write, line).await.is_err() {
+                            break;
+                        },
+                        Way::Nowhere => {}
+                        Way::Back(answer) => write(&mut output, answer.to_string().as_bytes()).await?,
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Ends a stream after standard input has ended: the answers that are on their way still count.
+async fn finish<R: AsyncRead + Unpin>(
+    write_side: &mut Pin<Box<dyn AsyncWrite + Send>>,
+    mut answers: Lines<R>,
+    host: &mut Host,
+    mut output: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let _ = write_side.shutdown().await;
+    let rest = async {
+        while let Ok(Some(Line::Whole(answer))) = answers.next().await {
+            if host.takes(answer) {
+                write(&mut output, answer).await?;
+            }
+        }
+        Ok(())
+    };
+    timeout(LAST_ANSWERS, rest).await.unwrap_or(Ok(()))
+}
+
+impl Host {
+    /// Reads a line of the host.
+    fn reads(&mut self, line: &[u8]) -> Way {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Way::Nowhere;
+        }
+        let head = match serde_json::from_slice::<Head<'_>>(line) {
+            Ok(head) => head,
+            Err(error) => {
+                let is_json = serde_json::from_slice::<&RawValue>(line).is_ok();
+                let (code, why) = match is_json {
+                    true => (-32600, "a line is one JSON-RPC object; batches are none of this revision".to_owned()),
+                    false => (-32700, format!("the line is no JSON: {error}")),
+                };
+                return Way::Back(json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": why } }));
+            }
+        };
+        let id = head.id.map(|id| id.get().to_owned());
+        if let Err(error) = serde_json::from_slice::<ClientJsonRpcMessage>(line) {
+            let why = format!("the message is none of the protocol: {error}");
+            let id: Value = id.and_then(|id| serde_json::from_str(&id).ok()).unwrap_or_default();
+            return match head.method.is_some() && id.is_null() {
+                // A notification has no answer.
+                true => Way::Nowhere,
+                false => Way::Back(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32600, "message": why } })),
+            };
+        }
+        match (head.method.as_deref(), id) {
+            (Some(_), Some(id)) => {
+                if self.open.iter().any(|(open, _)| *open == id) {
+                    return Way::Back(parsed(&refusal(
+                        &id,
+                        -32600,
+                        "a request with that id has no answer yet: use another id",
+                    )));
+                }
+                if self.open.len() >= OPEN {
+                    return Way::Back(parsed(&refusal(
+                        &id,
+                        -32603,
+                        &format!("{OPEN} requests have no answer yet: wait for some"),
+                    )));
+                }
+                self.has_begun = true;
+                self.open.push((id, line.to_vec()));
+                Way::On
+            }
+            _ if !self.has_begun => Way::Nowhere,
+            (Some("notifications/initialized"), None) => {
+                self.initialized = Some(line.to_vec());
+                Way::On
+            }
+            (Some("notifications/cancelled"), None) => {
+                if let Some(cancelled) = head.params.and_then(|params| params.request) {
+                    self.open.retain(|(id, _)| id != cancelled.get());
+                }
+                Way::On
+            }
+            _ => Way::On,
+        }
+    }
+
+    /// Reads a line of the organism; returns whether it is for the host.
+    fn takes(&mut self, answer: &[u8]) -> bool {
+        let Ok(head) = serde_json::from_slice::<Head<'_>>(answer) else { return false };
+        let (None, Some(id)) = (&head.method, head.id) else { return true };
+        if self.answered.remove(id.get()) {
+            return false;
+        }
+        if let Some(at) = self.open.iter().position(|(open, _)| open == id.get()) {
+            let (id, line) = self.open.remove(at);
+            if serde_json::from_slice::<Head<'_>>(&line).is_ok_and(|head| head.method.as_deref() == Some("initialize"))
+            {
+                self.initialize = Some((id, line));
+            }
+        }
+        true
+    }
+
+    /// Sends to another process of the organism what the last one left.
+    async fn replay(&mut self, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        self.answered.clear();
+        if let Some((id, line)) = &self.initialize {
+            self.answered.insert(id.clone());
+            write(to, line).await?;
+            if let Some(line) = &self.initialized {
+                write(to, line).await?;
+            }
+        }
+        for (_, line) in &self.open {
+            write(to, line).await?;
+        }
+        Ok(())
+    }
+}
+
+fn parsed(line: &[u8]) -> Value {
+    serde_json::from_slice(line).unwrap_or_default()
+}
+
+/// The refusal of a request; `id` as JSON.
+fn refusal(id: &str, code: i32, why: &str) -> Vec<u8> {
+    let why = Value::String(why.to_owned());
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{why}}}}}"#).into_bytes()
+}
+
+/// Writes a line.
+async fn write(to: &mut (impl AsyncWrite + Unpin), line: &[u8]) -> io::Result<()> {
+    to.write_all(line).await?;
+    to.write_all(b"\n").await?;
+    to.flush().await
+}
+
+/// The lines of a stream, each of a bounded length.
+struct Lines<R> {
+    from: BufReader<R>,
+    line: Vec<u8>,
+    /// True if the line is whole: the next one begins anew.
+    is_over: bool,
+    /// True while the rest of a line is left out that is too long.
+    skips: bool,
+}
+
+enum Line<'l> {
+    Whole(&'l [u8]),
+    TooLong,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    fn new(from: R) -> Self {
+        Self { from: BufReader::new(from), line: Vec::new(), is_over: false, skips: false }
+    }
+
+    /// The next line, without its end; none at the end of the stream.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing: the beginning of a line is kept.
+    async fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        if self.is_over {
+            self.line.clear();
+            self.is_over = false;
+        }
+        loop {
+            let found = self.from.fill_buf().await?;
+            if found.is_empty() {
+                // What has no end is a line, too.
+                self.is_over = true;
+                let is_line = !self.line.is_empty() && !self.skips;
+                return Ok(is_line.then_some(Line::Whole(&self.line)));
+            }
+            let end = found.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(found.len(), |end| end + 1);
+            if !self.skips {
+                self.line.extend_from_slice(&found[..end.unwrap_or(taken)]);
+            }
+            self.from.consume(taken);
+            let was_short = !self.skips;
+            self.skips |= self.line.len() > LINE;
+            match end {
+                Some(_) if self.skips => {
+                    self.is_over = true;
+                    self.skips = false;
+                    return Ok(Some(Line::TooLong));
+                }
+                Some(_) => {
+                    self.is_over = true;
+                    return Ok(Some(Line::Whole(&self.line)));
+                }
+                None if self.skips && was_short => self.line = Vec::with_capacity(0),
+                None => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn back(way: Way) -> Value {
+        match way {
+            Way::Back(answer) => answer,
+            Way::On => panic!("it goes on"),
+            Way::Nowhere => panic!("it goes nowhere"),
+        }
+    }
+
+    #[test]
+    fn lines_that_are_no_messages_are_answered() {
+        let mut host = Host::default();
+        assert_eq!(back(host.reads(b"{nonsense"))["error"]["code"], -32700);
+        assert_eq!(back(host.reads(b"[]"))["error"]["code"], -32600);
+        let wrong = back(host.reads(br#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":"x"}"#));
+        assert_eq!((&wrong["id"], &wrong["error"]["code"]), (&json!(5), &json!(-32600)));
+        assert!(matches!(host.reads(b"  "), Way::Nowhere));
+        assert!(matches!(host.reads(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), Way::Nowhere));
+    }
+
+    #[tokio::test]
+    async fn another_process_gets_what_has_no_answer() {
+        let mut host = Host::default();
+        let initialize = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+        assert!(matches!(host.reads(initialize), Way::On));
+        assert!(host.takes(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
+        let initialized = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert!(matches!(host.reads(initialized), Way::On));
+        let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#;
+        assert!(matches!(host.reads(call), Way::On));
+        assert_eq!(back(host.reads(call))["error"]["code"], -32600, "its id is taken");
+        let mut sent = Vec::new();
+        host.replay(&mut sent).await.unwrap();
+        let lines: Vec<_> = sent.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines, [&initialize[..], initialized, call]);
+        assert!(!host.takes(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#), "the host has that answer");
+        assert!(host.takes(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+        assert!(host.open.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_left_out_alone() {
+        let text = [vec![b'x'; LINE + 3], b"\nshort\n".to_vec(), b"end".to_vec()].concat();
+        let mut lines = Lines::new(&text[..]);
+        assert!(matches!(lines.next().await.unwrap(), Some(Line::TooLong)));
+        assert!(matches!(lines.next().await.unwrap(), Some(Line::Whole(b"short"))));
+        assert!(matches!(lines.next().await.unwrap(), Some(Line::Whole(b"end"))));
+        assert!(lines.next().await.unwrap().is_none());
+    }
+}
