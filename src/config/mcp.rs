@@ -55,7 +55,8 @@ mapping! {
         description: Text;
         /// True if the schema of an only reply is listed.
         output: Flag = false;
-        /// Whether calls are tasks: for clients that declare them, never, or always, so that other clients are refused.
+        /// Whether calls are tasks: for clients that declare them, never, always, so that other clients are refused, or always
+        /// once the client has answered the first questions.
         task: OneOf<McpTask> = "auto";
         /// True for a tool that changes nothing.
         read_only: Flag;
@@ -101,8 +102,12 @@ mapping! {
 }
 
 impl Word for McpTask {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("auto", Self::Auto), ("never", Self::Never), ("required", Self::Required)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("auto", Self::Auto),
+        ("never", Self::Never),
+        ("required", Self::Required),
+        ("after-input", Self::AfterInput),
+    ];
 }
 
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mcp> {

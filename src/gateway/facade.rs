@@ -110,6 +110,15 @@ pub fn document(value: &impl Serialize) -> Response {
     http::document(StatusCode::OK, value)
 }
 
+/// A refusal in the shape of another protocol, which the client gets as it is; operators see it as any other, with its reason.
+#[cfg(feature = "mcp")]
+pub fn refusal(mut response: Response, reason: &str) -> Response {
+    let rejection = super::problem::Rejection { code: "mcp", detail: reason.into() };
+    response.extensions_mut().insert(http::ForeignError);
+    response.extensions_mut().insert(rejection);
+    response
+}
+
 /// A JSON document with messages in it, written beside the calls.
 pub async fn long_document<T: Serialize>(
     app: &AppState,

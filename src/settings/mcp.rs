@@ -59,6 +59,8 @@ pub enum McpTask {
     Never,
     /// They are, and other clients are refused.
     Required,
+    /// As required, once the client has answered the first questions: these come before there is a task.
+    AfterInput,
 }
 
 /// A prompt, which a listener writes.

@@ -411,12 +411,17 @@ pub(super) fn router(app: Arc<AppState>, routes: Routes) -> Router {
         .with_state(app)
 }
 
+/// A refusal in the shape of another protocol, among the extensions of its response.
+#[derive(Clone)]
+pub(super) struct ForeignError;
+
 /// Gives refusals of the framework the shape of any other problem.
 async fn one_shape(response: Response) -> Response {
     let status = response.status();
     // A page tells of a problem to a person.
     let is_page = response.headers().contains_key(CONTENT_SECURITY_POLICY);
-    let ours = is_page || response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == PROBLEM);
+    let is_facades = response.extensions().get::<ForeignError>().is_some();
+    let ours = is_page || is_facades || response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == PROBLEM);
     if ours || !(status.is_client_error() || status.is_server_error()) {
         return response;
     }

@@ -100,7 +100,7 @@ impl Face {
                 }
             }
         };
-        let outcome = self.wait(who, name, sent, responses, context).await?;
+        let outcome = self.wait(who, (name, is_task), sent, responses, context).await?;
         if !who.is_known(&self.app).await {
             return Err(ErrorData::invalid_request("the token was revoked meanwhile: the answer isn't shown", None));
         }
@@ -130,7 +130,7 @@ impl Face {
     async fn wait(
         self: &Arc<Self>,
         who: &Who,
-        name: &str,
+        (name, is_task): (&str, bool),
         sent: Sent,
         responses: InputResponses,
         context: &RequestContext<RoleServer>,
@@ -145,6 +145,9 @@ impl Face {
                     answered.insert(asking.question);
                 }
             }
+        }
+        if is_task && wrong.is_empty() {
+            return Ok(Outcome::Task(id));
         }
         let caller = self.caller.clone().map(|caller| self.app.organism().questions(caller).changes());
         let mut changes = caller;

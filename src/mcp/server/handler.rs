@@ -9,8 +9,8 @@ use rmcp::model::{
     CompleteRequestParams, CompleteResult, ContentBlock, CreateTaskResult, ErrorData, GetPromptRequestParams,
     GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, NumberOrString, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestParams, Tool, UnsubscribeRequestParams,
-    UpdateTaskParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
@@ -226,11 +226,12 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(why, Some(json!({ "tool": params.name }))));
         };
         let has_tasks = context.client_capabilities().is_some_and(|able| able.supports_tasks());
-        if call.task == McpTask::Required && !has_tasks {
+        if matches!(call.task, McpTask::Required | McpTask::AfterInput) && !has_tasks {
             let required = ClientCapabilities::builder().enable_tasks().build();
             return Err(ErrorData::missing_required_client_capability(required));
         }
-        let is_task = has_tasks && call.task != McpTask::Never;
+        let is_answered = params.request_state.is_some();
+        let is_task = has_tasks && call.task != McpTask::Never && (call.task != McpTask::AfterInput || is_answered);
         let name = params.name.clone();
         let object = object(params.arguments);
         let wanted = Wanted {
@@ -349,6 +350,11 @@ impl ServerHandler for Handler {
     ) -> Result<CompleteResult, ErrorData> {
         let who = self.who(&context)?;
         Ok(directory::complete(&self.face.tools(&who.client), &params))
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        // Nothing changes as long as the organism runs; what it can't tell of is left out by its capabilities.
+        Some(requested.clone())
     }
 
     #[expect(deprecated, reason = "clients of sessions call it")]

@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Collected, Full};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
@@ -19,7 +19,7 @@ use url::Url;
 
 use super::handler::{Handler, admit};
 use super::{Face, Server};
-use crate::gateway::facade::{AppState, Call, Caller, Problem, schema};
+use crate::gateway::facade::{AppState, Call, Caller, Problem, refusal, schema};
 
 /// Most sessions of one principal.
 const SESSIONS: usize = 64;
@@ -109,14 +109,32 @@ impl Http {
             _ => bytes::Bytes::new(),
         };
         let response = self.service.handle(Request::from_parts(parts, Full::new(body))).await;
-        let mut owners = self.owners();
+        self.note(session, &method, principal, &response);
+        let status = response.status();
+        if !(status.is_client_error() || status.is_server_error()) {
+            return Ok(response.map(Body::new));
+        }
+        let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+        let (parts, body) = response.into_parts();
+        let Ok(text) = body.collect().await.map(Collected::to_bytes);
+        if is_json {
+            let error = serde_json::from_slice::<serde_json::Value>(&text).unwrap_or_default();
+            let reason = error["error"]["message"].as_str().unwrap_or_default().to_owned();
+            return Ok(refusal(Response::from_parts(parts, Body::from(text)), &reason));
+        }
+        let title = status.canonical_reason().unwrap_or("The request can't be served");
+        Err(Problem::new(status, "mcp", title, String::from_utf8_lossy(&text)))
+    }
+
+    /// Notes the principal of a session that has begun, or its end.
+    fn note<B>(&self, session: Option<String>, method: &Method, principal: &Name, response: &Response<B>) {
         match (session, response.headers().get(SESSION).and_then(|id| id.to_str().ok())) {
-            (None, Some(new)) => drop(owners.insert(new.to_owned(), principal.clone())),
-            (Some(id), _) if method == Method::DELETE && response.status().is_success() => drop(owners.remove(&id)),
+            (None, Some(new)) => drop(self.owners().insert(new.to_owned(), principal.clone())),
+            (Some(id), _) if method == Method::DELETE && response.status().is_success() => {
+                drop(self.owners().remove(&id))
+            }
             _ => {}
         }
-        drop(owners);
-        Ok(response.map(Body::new))
     }
 
     /// Checks that a principal may begin a session, and forgets those that are over.

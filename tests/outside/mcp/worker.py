@@ -121,6 +121,11 @@ async def logging(_: str) -> str:
     return content(text("Logged."))
 
 
+@tool("test_logging_tool")
+async def logs(message: str) -> str:
+    return await logging(message)
+
+
 @tool("test_tool_with_progress")
 async def progressing(_: str) -> str:
     await drafted("0 of 100", "50 of 100", "100 of 100")
