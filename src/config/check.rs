@@ -15,7 +15,7 @@ use super::organism::Organism;
 use super::reader::{At, Reader};
 use super::schemas::Schemas;
 use super::tasks::{TasksOf, TasksSpec};
-use super::{Look, program, python};
+use super::{Look, mcp_listener, program, python};
 use crate::settings::{Format, Mode, Push};
 
 /// Makes the blueprint that the file describes.
@@ -94,7 +94,10 @@ pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std
     for listener in &organism.listeners {
         let called = match &listener.kind {
             Written::Command(called, _) | Written::Worker { program: called, .. } => called,
-            Written::Mcp(server) => &server.program,
+            Written::Mcp(server) => match &server.way {
+                mcp_listener::Way::Command(called) => called,
+                mcp_listener::Way::Http { .. } => continue,
+            },
             _ => continue,
         };
         let [program, arguments @ ..] = called.words.as_slice() else { continue };

@@ -117,6 +117,7 @@ impl Mistake {
             Self::McpLock { listener, .. } => {
                 format!("systole mcp import FILE {listener} connects to the server, and writes it and the schemas of the tools")
             }
+            Self::McpWay => "write command: [PROGRAM, ARGUMENT] for a program, or url: https://… for a server elsewhere".into(),
             Self::NoTool { near: Some(near), .. } => format!("write {near}"),
             Self::NoTool { tools, .. } => format!("its tools are {}", tools.join(", ")),
             Self::NoMcpServer { .. } => "write the name of a listener that has `mcp:`".into(),

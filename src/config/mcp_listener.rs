@@ -25,7 +25,7 @@ const LONGEST: u32 = 10;
 /// An MCP server as it is written.
 #[derive(Debug)]
 pub(super) struct McpListener {
-    pub(super) program: Program,
+    pub(super) way: Way,
     pub(super) lock: McpLock,
     lock_file: At<String>,
     tools: Option<Vec<At<String>>>,
@@ -35,11 +35,22 @@ pub(super) struct McpListener {
     silence: Option<std::time::Duration>,
 }
 
+/// The way to a server as it is written.
+#[derive(Debug)]
+pub(super) enum Way {
+    Command(Program),
+    Http { url: String, token: Option<String> },
+}
+
 mapping! {
     /// An MCP server, by the way to it.
-    McpListenerKeys: McpListener {
+    McpListenerKeys: McpListener with { "oneOf": [{ "required": ["command"] }, { "required": ["url"] }] } {
         /// Program that speaks the protocol on its standard input and output, and its arguments.
-        command: Texts, of "an MCP server";
+        command: Texts;
+        /// URL of a server that speaks streamable HTTP.
+        url: Text;
+        /// File with the token for the URL, relative to this file.
+        token_file: Text;
         /// Lock file that systole mcp import writes, relative to this file; NAME.mcp.json by default.
         lock: Text;
         /// Tools that may be called, by their names; without it: all that were imported.
@@ -66,7 +77,7 @@ pub(super) fn read(
     eager: bool,
 ) -> Option<McpListener> {
     let keys = McpListenerKeys::open(reader, node)?;
-    let program = keys.command.node.and_then(|words| listener::program(reader, words, env));
+    let way = way(reader, &keys, env);
     let name = name?;
     if cfg!(not(feature = "mcp")) {
         reader.report(Mistake::NotBuilt { key: "mcp", feature: "mcp" }, node.span);
@@ -104,7 +115,40 @@ pub(super) fn read(
     }
     let repeat = keys.repeat.read(reader).unwrap_or_default();
     let questions = keys.questions.read(reader);
-    Some(McpListener { program: program?, lock: lock?, lock_file, tools, repeat, questions, eager, silence: None })
+    Some(McpListener { way: way?, lock: lock?, lock_file, tools, repeat, questions, eager, silence: None })
+}
+
+/// Reads the way to a server: a command, or a URL.
+fn way(reader: &mut Reader, keys: &McpListenerKeys<'_>, env: Option<&Node>) -> Option<Way> {
+    let (pointless, way) = match (keys.command.node, keys.url.node) {
+        (Some(words), None) => {
+            let program = listener::program(reader, words, env);
+            (keys.token_file.place().map(|place| (place, "an MCP server with a command")), program.map(Way::Command))
+        }
+        (None, Some(_)) => {
+            let url = keys.url.read(reader)?.to_owned();
+            let token = keys.token_file.read(reader).map(str::to_owned);
+            let env = env.map(|env| (("env", env.span), "an MCP server with a URL"));
+            (env, Some(Way::Http { url, token }))
+        }
+        _ => {
+            reader.report(Mistake::McpWay, keys.own.span);
+            return None;
+        }
+    };
+    if let Some(((key, span), kind)) = pointless {
+        reader.report(Mistake::Pointless { key, kind }, span);
+    }
+    way
+}
+
+impl Way {
+    fn server(self, directory: &Path) -> McpServer {
+        match self {
+            Self::Command(program) => McpServer::Command(super::command(program, directory)),
+            Self::Http { url, token } => McpServer::Http { url, token: token.map(|file| directory.join(file)) },
+        }
+    }
 }
 
 fn lock_file(reader: &mut Reader, keys: &McpListenerKeys<'_>, name: &At<Name>) -> At<String> {
@@ -151,7 +195,7 @@ impl McpListener {
 
     /// The settings of the listener.
     pub(super) fn settings(self, directory: &Path) -> McpListenerSettings {
-        let server = McpServer::Command(super::command(self.program, directory));
+        let server = self.way.server(directory);
         McpListenerSettings::new(server, self.lock)
             .silence(self.silence)
             .repeat(self.repeat)
@@ -203,6 +247,8 @@ pub struct McpImport {
     pub server: McpServer,
     /// The lock file.
     pub lock: PathBuf,
+    /// True if questions of the server to people are answered.
+    pub asks: bool,
 }
 
 impl Config {
@@ -223,10 +269,10 @@ impl Config {
         let found = entry(&root, listener);
         let import = found.and_then(|(named, node, env)| {
             let keys = McpListenerKeys::open(&mut reader, node)?;
-            let program = keys.command.node.and_then(|words| listener::program(&mut reader, words, env))?;
+            let way = way(&mut reader, &keys, env)?;
             let lock = lock_file(&mut reader, &keys, &At { value: listener.clone(), span: named });
-            let server = McpServer::Command(super::command(program, &directory));
-            Some(McpImport { server, lock: directory.join(lock.value) })
+            let (server, asks) = (way.server(&directory), keys.questions.node.is_some());
+            Some(McpImport { server, lock: directory.join(lock.value), asks })
         });
         match import {
             Some(import) if reader.findings.is_empty() => Ok(import),

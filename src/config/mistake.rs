@@ -335,6 +335,9 @@ pub enum Mistake {
         /// The end of a sentence about it.
         why: String,
     },
+    /// An MCP server with no way to it, or with two.
+    #[error("an MCP server has either a command or a url")]
+    McpWay,
     /// A tool that the MCP server did not have when it was imported.
     #[error("the MCP server has no tool '{tool}'")]
     NoTool {

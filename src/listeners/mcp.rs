@@ -3,7 +3,7 @@
 //! They are plain values, which a program without the feature `mcp` may hold, too; `mcp::client` runs such listeners.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -54,13 +54,22 @@ systole_core::vocab::setters!(McpListenerSettings {
 
 /// The way to an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum McpServer {
     /// A program that speaks on its standard input and output.
     Command(CommandSpec),
+    /// A server that speaks streamable HTTP.
+    Http {
+        /// The URL of its endpoint.
+        url: String,
+        /// The file with the token that it gets.
+        token: Option<PathBuf>,
+    },
 }
 
 /// The calls that are made again if their outcome is unknown: the server or this process ended before the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Repeat {
     /// Those of tools whose annotations say `readOnlyHint` or `idempotentHint`.
     #[default]
@@ -94,6 +103,7 @@ pub struct McpLock {
 
 /// A file that a lock file vouches for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LockedFile {
     /// Its name.
     pub file: String,
@@ -104,6 +114,7 @@ pub struct LockedFile {
 /// A tool, as it was imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct LockedTool {
     /// The element of its call.
     pub element: String,
@@ -120,6 +131,7 @@ pub struct LockedTool {
 /// The words of a server on a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolFacts {
     /// The name.
     pub name: String,
@@ -149,7 +161,7 @@ pub struct ToolHashes {
 }
 
 /// The reason why a lock file can't be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum McpLockError {
     /// The file can't be read.
@@ -168,6 +180,8 @@ pub enum McpLockError {
     #[error("{0} is not the file that was imported: its hash does not fit")]
     Contract(String),
 }
+
+systole_core::vocab::debug_is_display!(McpLockError);
 
 impl McpLock {
     /// Makes the lock of a server.
@@ -312,6 +326,7 @@ impl fmt::Display for McpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Command(spec) => write!(f, "{}", spec.program.display()),
+            Self::Http { url, .. } => f.write_str(url),
         }
     }
 }

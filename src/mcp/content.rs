@@ -77,6 +77,7 @@ pub struct Resource {
 /// The content of a resource: a text, or base64 of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Body {
     /// A text.
     Text(String),

@@ -158,6 +158,12 @@ impl Response {
         self.0.body().size_hint().exact()
     }
 
+    /// The body, as it comes.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn into_body(self) -> Incoming {
+        self.0.into_body()
+    }
+
     /// The next piece of the body; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         while let Some(frame) = self.0.body_mut().frame().await {

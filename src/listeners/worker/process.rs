@@ -44,6 +44,8 @@ pub(super) struct Worker {
     connection: Rc<Connection>,
     heartbeat: Duration,
     streams: Streams,
+    /// Its end was told.
+    is_over: bool,
 }
 
 /// Starts a process in a group of its own, with the descriptor for its lines.
@@ -79,7 +81,7 @@ impl Worker {
     ) -> Result<Self, CommandError> {
         let (process, streams) = spawn(&spec.command, limits).map_err(CommandError::Start)?;
         let connection = Rc::new(Connection::new(limits, json));
-        Ok(Self { name: name.clone(), process, connection, heartbeat: spec.heartbeat, streams })
+        Ok(Self { name: name.clone(), process, connection, heartbeat: spec.heartbeat, streams, is_over: false })
     }
 
     /// Returns the connection to the process.
@@ -91,6 +93,7 @@ impl Worker {
     pub(super) async fn serve(&mut self, clock: &Clock) -> Over {
         let (connection, said) = (self.connection.clone(), RefCell::default());
         let end = self.run(&connection, clock, &said).await;
+        self.is_over = true;
         Over { why: end.to_string(), detail: end.detail(), said: said.into_inner(), is_success: end.is_success() }
     }
 
@@ -140,7 +143,9 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.connection.end(ProcessEnd { why: "the listener was ended".to_owned(), said: String::new() });
+        if !self.is_over {
+            self.connection.end(ProcessEnd { why: "the listener was ended".to_owned(), said: String::new() });
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::mcp;
 
 /// The contract of a server, and its lock.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Contract {
     /// The schema document.
     pub document: String,

@@ -13,6 +13,7 @@
 
 mod call;
 mod contract;
+mod http;
 mod questions;
 mod result;
 mod session;
@@ -30,6 +31,7 @@ use crate::process::run::CommandError;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext, StartContext};
 use call::Caller;
 pub use contract::Contract;
+use http::Endpoint;
 pub(crate) use questions::schemas;
 pub use questions::{Elicitation, Elicited};
 use session::{Session, Talk};
@@ -59,6 +61,10 @@ impl Kind for Servers {
                 let server = Server::start(spec, session, &means.limits)?;
                 let (name, clock) = (name.clone(), means.clock.clone());
                 Box::pin(async move { server.serve(&name, &clock, &talk).await })
+            }
+            McpServer::Http { url, token } => {
+                let endpoint = Endpoint::open(url, token.as_deref(), &means.limits);
+                Box::pin(async move { http::serve(endpoint, &session, &talk).await })
             }
         };
         Ok(Started { member, serving })
@@ -123,15 +129,20 @@ impl RawListener for McpListener {
     }
 }
 
-/// Connects to the server of a listener, and makes the contract of its tools.
+/// The revision that servers with a handshake are spoken to by.
+const LEGACY: &str = "2025-11-25";
+
+/// Connects to the server of a listener, and makes the contract of its tools. `asks`: its questions to people are answered, as
+/// servers show more tools to clients that can ask.
 ///
 /// It has to be awaited within a `tokio::task::LocalSet`.
 ///
 /// # Errors
 /// The reason why the server can't be reached, or lists no tools; with the end of its standard error.
-pub async fn import(name: &Name, server: &McpServer, limits: &Limits) -> Result<Contract, String> {
+pub async fn import(name: &Name, server: &McpServer, asks: bool, limits: &Limits) -> Result<Contract, String> {
     let listed = match server {
-        McpServer::Command(spec) => stdio::look(name, spec, limits).await?,
+        McpServer::Command(spec) => stdio::look(name, spec, asks, limits).await?,
+        McpServer::Http { url, token } => http::look(Endpoint::open(url, token.as_deref(), limits)?, asks).await?,
     };
     Ok(Contract::of(name, &listed.protocol, &listed.server, listed.tools))
 }

@@ -21,6 +21,7 @@ use crate::runtime::{Calling, RunContext, call_to};
 
 /// A question of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Elicitation {
     /// The listener whose server asks.
     #[serde(rename = "@server")]
@@ -34,6 +35,7 @@ pub struct Elicitation {
 
 /// A value that a server asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Field {
     /// The name of the value.
     #[serde(rename = "@name")]
@@ -61,6 +63,7 @@ pub struct Field {
 /// The type of a value that a server asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Kind {
     /// A text.
     String,
@@ -76,6 +79,7 @@ pub enum Kind {
 
 /// The answer to a question of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Elicited {
     /// The decision.
     #[serde(rename = "@action")]
@@ -88,6 +92,7 @@ pub struct Elicited {
 /// The decision of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Action {
     /// The server gets the values.
     Accept,
@@ -99,6 +104,7 @@ pub enum Action {
 
 /// The value of a field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Given {
     /// The field.
     #[serde(rename = "@name")]

@@ -419,15 +419,15 @@ pub(super) struct Listed {
     pub(super) tools: Vec<ToolFacts>,
 }
 
-/// Connects to a server, and lists its tools.
-pub(super) async fn look<T, E, A>(transport: T) -> Result<Listed, String>
+/// Connects to a server by the handshake of a revision, and lists its tools.
+pub(super) async fn look<T, E, A>(transport: T, protocol: &str, asks: bool) -> Result<Listed, String>
 where
     T: IntoTransport<RoleClient, E, A>,
     E: std::error::Error + Send + Sync + 'static,
 {
     let (events, _unheard) = mpsc::channel(EVENTS);
-    let handler = Client { events, tools_changed: Arc::default(), asks: false };
-    let running = greet(handler, transport, lifecycle("")).await?;
+    let handler = Client { events, tools_changed: Arc::default(), asks };
+    let running = greet(handler, transport, lifecycle(protocol)).await?;
     let (peer, info) = (running.peer().clone(), running.peer().peer_info());
     let tools = timeout(START, list(&peer)).await;
     let tools = tools.map_err(|_| format!("the server did not list its tools within {START:?}"))??;

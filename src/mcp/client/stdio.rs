@@ -46,6 +46,8 @@ pub(super) struct Server {
     process: LineProcess,
     streams: Streams,
     session: Rc<Session>,
+    /// Its end was told.
+    is_over: bool,
 }
 
 impl Server {
@@ -67,13 +69,14 @@ impl Server {
         let lines = lines.ok_or_else(|| CommandError::Start(io::Error::other("the process has no standard output")))?;
         // Base64 and escapes make JSON longer than the payload that is made of it.
         let longest = limits.xml.message_bytes.saturating_mul(2).saturating_add(64 * 1024);
-        Ok(Self { process: LineProcess::new(process, lines, longest), streams, session })
+        Ok(Self { process: LineProcess::new(process, lines, longest), streams, session, is_over: false })
     }
 
     /// Moves messages until the process ends or has to be ended, and waits for its end.
     pub(super) async fn serve(mut self, name: &Name, clock: &Clock, talk: &Talk) -> Over {
         let (said, session) = (RefCell::default(), self.session.clone());
         let stopped = self.run(name, clock, &said, |transport| talk.run(&session, transport)).await;
+        self.is_over = true;
         let said = said.into_inner();
         match stopped {
             Stopped::Lines(end) => {
@@ -91,7 +94,7 @@ impl Server {
         said: &RefCell<String>,
         talk: impl FnOnce(Lines) -> F,
     ) -> Stopped<F::Output> {
-        let Self { process, streams: Streams { stdin, stderr, .. }, session } = self;
+        let Self { process, streams: Streams { stdin, stderr, .. }, session, .. } = self;
         let keep = |line: &str| keep_end(&mut said.borrow_mut(), line);
         let mut printing = pin!(prints::log(stderr.take(), name, clock, || session.subject(), keep));
         let mut printed = false;
@@ -140,15 +143,18 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.session.end(ProcessEnd { why: "the listener was ended".to_owned(), said: String::new() });
+        if !self.is_over {
+            self.session.end(ProcessEnd { why: "the listener was ended".to_owned(), said: String::new() });
+        }
     }
 }
 
 /// Connects to a server, and lists its tools; an error has the end of its standard error.
-pub(super) async fn look(name: &Name, spec: &CommandSpec, limits: &Limits) -> Result<Listed, String> {
+pub(super) async fn look(name: &Name, spec: &CommandSpec, asks: bool, limits: &Limits) -> Result<Listed, String> {
     let said = RefCell::<String>::default();
     let server = Server::start(spec, Rc::default(), limits).map_err(|error| error.detail());
-    let stopped = server?.run(name, &Clock::real().steady(), &said, session::look).await;
+    let stopped =
+        server?.run(name, &Clock::real().steady(), &said, |transport| session::look(transport, "", asks)).await;
     let why = match stopped {
         Stopped::Talk(Ok(listed)) => return Ok(listed),
         Stopped::Lines(end) => end.detail(),

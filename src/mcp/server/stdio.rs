@@ -60,12 +60,13 @@ struct Head<'l> {
     id: Option<&'l RawValue>,
     #[serde(default)]
     method: Option<String>,
-    #[serde(default)]
-    params: Option<HeadParams<'l>>,
+    #[serde(borrow, default)]
+    params: Option<&'l RawValue>,
 }
 
+/// The parameters of a cancellation.
 #[derive(Deserialize)]
-struct HeadParams<'l> {
+struct Cancelled<'l> {
     #[serde(borrow, default, rename = "requestId")]
     request: Option<&'l RawValue>,
 }
@@ -221,7 +222,8 @@ impl Host {
                 Way::On
             }
             (Some("notifications/cancelled"), None) => {
-                if let Some(cancelled) = head.params.and_then(|params| params.request) {
+                let params = head.params.and_then(|params| serde_json::from_str::<Cancelled<'_>>(params.get()).ok());
+                if let Some(cancelled) = params.and_then(|params| params.request) {
                     self.open.retain(|(id, _)| id != cancelled.get());
                 }
                 Way::On

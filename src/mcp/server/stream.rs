@@ -32,7 +32,7 @@ const LAST_ANSWERS: Duration = Duration::from_millis(500);
 const FRAME: usize = 64 << 10;
 
 /// Reason why a stream is not served.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// The organism serves no hosts.
@@ -45,6 +45,8 @@ pub enum StreamError {
     #[error("{0}")]
     Client(String),
 }
+
+systole_core::vocab::debug_is_display!(StreamError);
 
 impl Server {
     /// Serves a stream of lines for a client, by default that of the settings, until the stream or the organism ends. `session` is

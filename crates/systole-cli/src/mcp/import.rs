@@ -31,7 +31,8 @@ pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
     let found = Config::mcp_server(&args.organism, &args.listener).map_err(Failure::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let limits = Limits::default();
-    let contract = LocalSet::new().block_on(&runtime, client::import(&args.listener, &found.server, &limits));
+    let contract =
+        LocalSet::new().block_on(&runtime, client::import(&args.listener, &found.server, found.asks, &limits));
     let contract = contract.map_err(|why| Failure::no(format!("'{}' was not imported: {why}", args.listener)))?;
     let differences = differences(&found.lock, &contract);
     for difference in differences.iter().flatten() {

@@ -24,6 +24,8 @@ mod journal;
 mod json;
 mod killed;
 mod manual;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod model;
 #[cfg(feature = "gateway")]
 mod model_tls;

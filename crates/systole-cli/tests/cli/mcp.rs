@@ -1,0 +1,276 @@
+//! `mcp:` with the real program: MCP servers in Python that keep the protocol, and servers that break it.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::kit::running::Running;
+use crate::kit::waiting::{runs, until};
+use crate::kit::{Scratch, has, said};
+
+/// A server each of whose tools does one thing, or breaks the protocol in one way.
+const SERVER: &str = include_str!("mcp/server.py");
+
+const ORGANISM: &str = r#"organism: { name: tools }
+limits: { message_bytes: 1MiB }
+clients: [{ name: cli, calls: [t] }]
+listeners:
+  - { name: t, mcp: { command: [python3, server.py] }, KEYS }
+"#;
+
+/// A folder with an organism whose server was imported.
+fn imported(name: &str, keys: &str) -> Scratch {
+    let folder = Scratch::new(&format!("mcp-{name}"));
+    fs::write(folder.join("server.py"), SERVER).unwrap();
+    fs::write(folder.join("organism.yaml"), ORGANISM.replace("KEYS", keys)).unwrap();
+    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["t: 22 tools of t 1 (2025-11-25)"]);
+    fs::remove_file(folder.join("started")).unwrap();
+    folder
+}
+
+/// Changes the file of the organism.
+fn change(folder: &Path, from: &str, to: &str) {
+    let file = folder.join("organism.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(from), "no {from} in {text}");
+    fs::write(file, text.replace(from, to)).unwrap();
+}
+
+fn payload(tool: &str, arguments: &str) -> String {
+    format!("<{tool} xmlns='urn:systole:mcp:server:t'>{arguments}</{tool}>")
+}
+
+/// Asks for a tool, and returns what is printed.
+fn ask(folder: &Path, tool: &str, arguments: &str) -> String {
+    let (_, out, error) = said(folder, &["ask", "organism.yaml", &payload(tool, arguments)], "");
+    out + &error
+}
+
+impl Running {
+    fn call(&mut self, tool: &str, arguments: &str) -> String {
+        self.tell(tool, arguments);
+        self.receive()
+    }
+
+    fn tell(&mut self, tool: &str, arguments: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{}", payload(tool, arguments)).unwrap();
+    }
+}
+
+fn lines(folder: &Path, file: &str) -> usize {
+    fs::read_to_string(folder.join(file)).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn results_are_payloads_and_errors_of_tools_are_faults() {
+    let folder = imported("results", "timeout: 20s");
+    has(
+        &ask(&folder, "echo", "<text>a &lt;b&gt;  c</text>"),
+        &["<content xmlns=\"urn:systole:mcp:v1\"><text>a &lt;b&gt;  c</text></content>"],
+    );
+    let blocks = ask(&folder, "blocks", "");
+    has(&blocks, &["<text>a &lt; b &amp; \u{fffd} c</text>", "<image mime=\"image/png\">aGk=</image>"]);
+    has(&blocks, &["<audio mime=\"audio/wav\">aGk=</audio>", "<text>inside</text>", "<link ", "uri=\"t://b\""]);
+    has(&blocks, &["<structured>{\"a\":[1]}</structured>"]);
+    has(&ask(&folder, "fail", ""), &["agent-error", "no luck"]);
+    has(&ask(&folder, "refuse", ""), &["I don't do tools/call"]);
+    has(
+        &ask(&folder, "typed", "<n>7</n>"),
+        &["<typed-result xmlns=\"urn:systole:mcp:server:t\"><n>7</n></typed-result>"],
+    );
+    let json = said(&folder, &["ask", "organism.yaml", r#"{"typed": {"n": "7"}}"#], "").1;
+    assert_eq!(json, "{\"typed-result\":{\"n\":7}}\n");
+}
+
+#[test]
+fn a_result_that_breaks_its_own_schema_is_refused() {
+    let folder = imported("schema", "timeout: 20s");
+    has(&ask(&folder, "typed", "<n>\"seven\"</n>"), &["breaks its own output schema", "/n"]);
+    has(&ask(&folder, "typed", "<n>[1, 2]</n>"), &["breaks its own output schema"]);
+    has(&ask(&folder, "untyped", ""), &["it has no structured content"]);
+    has(&ask(&folder, "other", ""), &["a result of another kind"]);
+    has(&ask(&folder, "typed", "<n>seven</n>"), &["the text is no JSON"]);
+}
+
+#[test]
+fn a_server_that_prints_floods_or_answers_wrongly_gets_a_clear_end() {
+    let folder = imported("wrong", "timeout: 20s");
+    has(&ask(&folder, "noise", ""), &["after the noise"]);
+    let twice = ask(&folder, "twice", "");
+    has(&twice, &["<text>once</text>"]);
+    assert!(!twice.contains("<text>foreign"), "{twice}");
+    has(&ask(&folder, "last", ""), &["the last word"]);
+    has(&ask(&folder, "big", ""), &["more than fit into a message of the organism", "message_bytes"]);
+    has(&ask(&folder, "flood", ""), &["no messages", "flood", "standard error"]);
+    has(&ask(&folder, "endless", ""), &["without a line feed", "unknown outcome"]);
+}
+
+#[test]
+fn a_call_whose_outcome_is_unknown_is_made_again_only_if_that_is_harmless() {
+    let folder = imported("crash", "timeout: 20s");
+    has(&ask(&folder, "crash", ""), &["unknown outcome", "killed by signal 9", "readOnlyHint"]);
+    assert_eq!(lines(&folder, "calls"), 1);
+    has(&ask(&folder, "crash_once", ""), &["the second time"]);
+    assert_eq!(lines(&folder, "calls"), 3);
+    let poison = ask(&folder, "poison", "");
+    has(&poison, &["killed by signal 9", "in attempt 5 of 5"]);
+    assert_eq!(lines(&folder, "calls"), 8);
+    change(&folder, "server.py] }", "server.py], repeat: always }");
+    has(&ask(&folder, "crash", ""), &["in attempt 5 of 5"]);
+    assert_eq!(lines(&folder, "calls"), 13);
+}
+
+#[test]
+fn progress_begins_the_timeout_anew_and_silence_cancels_the_call() {
+    let folder = imported("silent", "timeout: 1s");
+    has(&ask(&folder, "slow", ""), &["at last"]);
+    has(&ask(&folder, "hang", ""), &["<code>timeout</code>", "nor told of progress within 1s"]);
+    let before = lines(&folder, "started");
+    let mut running = Running::organism(&folder, &[]);
+    for _ in 0..2 {
+        has(&running.call("hang", ""), &["timeout"]);
+    }
+    until("the server to hear of the cancelled calls", || (lines(&folder, "cancelled") >= 2).then_some(()));
+    has(&running.call("echo", "<text>x</text>"), &["<text>x</text>"]);
+    assert_eq!(lines(&folder, "started"), before + 1, "a server that answers other requests is kept");
+}
+
+#[test]
+fn a_server_that_changed_is_refused_until_it_is_imported_again() {
+    let folder = imported("changed", "timeout: 20s");
+    let mut running = Running::organism(&folder, &[]);
+    has(&running.call("fail", ""), &["no luck"]);
+    has(&running.call("change", ""), &["changed"]);
+    until("the refusal", || running.call("fail", "").contains("are not those that were imported").then_some(()));
+    let refused = running.call("fail", "");
+    has(&refused, &["description of 'echo' was", "IMPORTANT", "'new' is new", "systole mcp import"]);
+    drop(running);
+    has(&ask(&folder, "fail", ""), &["are not those that were imported", "id_rsa"]);
+    has(&said(&folder, &["check", "organism.yaml"], "").1, &["tools: ok"]);
+    let (code, shown, _) = said(&folder, &["mcp", "import", "organism.yaml", "t", "--dry-run"], "");
+    assert_eq!(code, 1);
+    has(&shown, &["the tool 'new' is new", "description of 'echo'"]);
+    has(&ask(&folder, "fail", ""), &["are not those"]);
+    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["the tool 'new' is new", "23 tools"]);
+    has(&ask(&folder, "fail", ""), &["no luck"]);
+}
+
+#[test]
+fn files_of_an_import_that_were_changed_by_hand_are_refused() {
+    let folder = imported("edited", "timeout: 20s");
+    let check = || {
+        let report = said(&folder, &["check", "organism.yaml"], "").2;
+        report.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (file, why) in [("t.mcp.json", "the tool 'echo' was changed"), ("t.mcp.xsd", "not the file that was imported")]
+    {
+        let path = folder.join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replacen("Does echo.", "Does more.", 1)).unwrap();
+        has(&check(), &[why, "systole mcp import"]);
+        fs::write(&path, text).unwrap();
+    }
+    change(&folder, "server.py] }", "server.py], tools: [ecko] }");
+    has(&check(), &["no tool 'ecko'", "write echo"]);
+    change(&folder, "ecko", "echo");
+    assert!(!ask(&folder, "fail", "").contains("no luck"));
+    has(&ask(&folder, "echo", "<text>x</text>"), &["<text>x</text>"]);
+}
+
+#[test]
+fn a_server_that_does_not_come_up_fails_messages_in_time() {
+    let folder = imported("mute", "timeout: 1s");
+    fs::write(folder.join("mute"), "").unwrap();
+    has(&ask(&folder, "fail", ""), &["came up within"]);
+    fs::remove_file(folder.join("mute")).unwrap();
+    fs::write(folder.join("server.py"), "raise SystemExit('no such module')").unwrap();
+    has(&ask(&folder, "fail", ""), &["exited with status 1"]);
+    let (code, _, error) = said(&folder, &["mcp", "import", "organism.yaml", "t"], "");
+    assert_eq!(code, 1);
+    has(&error, &["was not imported", "no such module"]);
+}
+
+#[test]
+fn after_a_kill_of_the_organism_a_call_is_made_again_only_if_that_is_harmless() {
+    for (tool, answer, calls) in [("kill_us", "unknown outcome", 1), ("kill_us_safe", "called again", 2)] {
+        let folder = imported(tool, "timeout: 50s");
+        change(&folder, "limits:", "durability: process\njournal: the.journal\nlimits:");
+        let mut running = Running::organism(&folder, &[]);
+        running.tell(tool, "");
+        until("the call", || folder.join("killed").exists().then_some(()));
+        let server = fs::read_to_string(folder.join("started")).unwrap();
+        drop(running);
+        until("the end of the server", || (!runs(server.trim())).then_some(()));
+        let mut again = Running::organism(&folder, &["--until-idle"]);
+        drop(again.child.stdin.take());
+        has(&again.receive(), &[answer]);
+        assert_eq!(lines(&folder, "calls"), calls, "{tool}");
+    }
+}
+
+#[test]
+fn a_killed_server_is_started_again() {
+    let folder = imported("killed", "timeout: 20s");
+    let mut running = Running::organism(&folder, &[]);
+    for _ in 0..3 {
+        has(&running.call("echo", "<text>x</text>"), &["<text>x</text>"]);
+        let started = fs::read_to_string(folder.join("started")).unwrap();
+        let last = started.lines().last().unwrap();
+        kill_process(Pid::from_raw(last.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+        until("the end of the server", || (!runs(last)).then_some(()));
+    }
+    has(&running.call("echo", "<text>x</text>"), &["<text>x</text>"]);
+    assert_eq!(lines(&folder, "started"), 4);
+}
+
+#[test]
+fn questions_of_a_server_go_to_a_listener_or_are_declined() {
+    let folder = imported("ask", "timeout: 20s");
+    has(&ask(&folder, "ask", ""), &["\"action\": \"decline\""]);
+    change(&folder, "server.py] }", "server.py], questions: desk }");
+    let desk = "  - { name: desk, command: [python3, desk.py], accepts: ['{urn:systole:mcp:v1}elicitation'], replies: ['{urn:systole:mcp:v1}elicited'] }\n";
+    change(&folder, "listeners:\n", &format!("listeners:\n{desk}"));
+    let answer = r#"
+import sys
+asked = sys.stdin.read()
+assert 'server="t"' in asked and '<option>green</option>' in asked, asked
+print('<elicited xmlns="urn:systole:mcp:v1" action="accept"><value name="color">green</value></elicited>')
+"#;
+    fs::write(folder.join("desk.py"), answer).unwrap();
+    has(&ask(&folder, "ask", ""), &["{\"action\": \"accept\", \"content\": {\"color\": \"green\"}}"]);
+    change(&folder, "questions: desk", "questions: desc");
+    assert_eq!(said(&folder, &["check", "organism.yaml"], "").0, 1);
+}
+
+#[test]
+fn a_server_over_http_is_called_with_its_token() {
+    let folder = Scratch::new("mcp-http");
+    fs::write(folder.join("web.py"), include_str!("mcp/web.py")).unwrap();
+    fs::write(folder.join("token"), "a-secret-of-the-server\n").unwrap();
+    let server = std::process::Command::new("python3").arg("web.py").current_dir(&*folder).spawn().unwrap();
+    let _server = Killed(server);
+    let port = until("the port", || fs::read_to_string(folder.join("port")).ok().filter(|port| port.ends_with('\n')));
+    let way = format!("url: 'http://127.0.0.1:{}/mcp', token_file: token", port.trim());
+    fs::write(
+        folder.join("organism.yaml"),
+        ORGANISM.replace("command: [python3, server.py]", &way).replace("KEYS", "timeout: 20s"),
+    )
+    .unwrap();
+    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["t: 2 tools of web 1 (2025-11-25)"]);
+    has(&ask(&folder, "plain", ""), &["<text>as JSON</text>"]);
+    has(&ask(&folder, "stream", ""), &["<text>as a stream</text>"]);
+    fs::write(folder.join("token"), "another").unwrap();
+    has(&ask(&folder, "plain", ""), &["401", "no such token"]);
+}
+
+/// A program that is killed when the test drops it.
+struct Killed(std::process::Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

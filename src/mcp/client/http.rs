@@ -1,0 +1,304 @@
+//! A server that speaks streamable HTTP, over the HTTP client of `outbound`: its TLS, its pool, its check of addresses.
+//!
+//! Bodies are bounded: a JSON body as a whole, a stream by each of its events. Redirects are no answers, so the token goes to
+//! the URL of the file alone.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Body, Frame};
+use http_body_util::{BodyExt, Full};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+use systole_core::vocab::Limits;
+use url::Url;
+
+use super::session::{self, Listed, Session, Talk};
+use crate::listeners::fleet::Over;
+use crate::outbound::http::{Client, HttpError, Request, Response};
+use crate::outbound::{Guard, check_url, media_type, tls};
+use crate::settings::read_secret_text;
+use crate::terminal::readable;
+
+/// Time to look up a name and to connect.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Bytes of the body of a refusal that are shown.
+const REFUSAL: usize = 2 << 10;
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+type Failure = StreamableHttpError<HttpError>;
+type Events = Pin<Box<dyn futures_core::Stream<Item = Result<Sse, SseError>> + Send>>;
+
+/// The endpoint of a server.
+#[derive(Clone)]
+pub(super) struct Endpoint {
+    client: Client,
+    url: Url,
+    token: Option<HeaderValue>,
+    /// Bytes of a JSON body, and of an event.
+    most: usize,
+}
+
+impl Endpoint {
+    /// Opens an endpoint: checks its URL, and reads its token.
+    ///
+    /// # Errors
+    /// The reason why it can't be used.
+    pub(super) fn open(url: &str, token: Option<&Path>, limits: &Limits) -> Result<Self, String> {
+        // The file's author has chosen the address: private networks are allowed, and link-local ones are not.
+        let guard = Guard::private();
+        check_url(url, &guard).map_err(|problem| format!("the URL {problem}"))?;
+        let url = Url::parse(url).map_err(|error| format!("the URL is none: {error}"))?;
+        let token = token.map(|file| {
+            let read = read_secret_text(file).map_err(|error| error.to_string());
+            let value = read.and_then(|token| {
+                HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| "it holds no token".to_owned())
+            });
+            let mut value = value.map_err(|why| format!("the token file {} can't be used: {why}", file.display()))?;
+            value.set_sensitive(true);
+            Ok::<_, String>(value)
+        });
+        let tls = tls(&[]).map_err(|error| error.to_string())?;
+        let client = Client::new(tls, Some(Arc::new(guard)), Some(CONNECT));
+        let most = limits.xml.message_bytes.saturating_mul(2).saturating_add(64 * 1024);
+        Ok(Self { client, url, token: token.transpose()?, most })
+    }
+
+    fn transport(self) -> StreamableHttpClientTransport<Self> {
+        let config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str());
+        StreamableHttpClientTransport::with_client(self, config)
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        session: Option<Arc<str>>,
+        accept: &'static str,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Request, Failure> {
+        let mut request = Request::new(method, self.url.clone());
+        let all: &mut HeaderMap = &mut request.headers;
+        all.extend(headers);
+        all.insert(ACCEPT, HeaderValue::from_static(accept));
+        all.extend(self.token.clone().map(|token| (AUTHORIZATION, token)));
+        if let Some(session) = session {
+            let value = HeaderValue::try_from(&*session);
+            let value = value.map_err(|_| unexpected("the id of the session is none".to_owned()))?;
+            all.insert(SESSION, value);
+        }
+        Ok(request)
+    }
+
+    async fn send(&self, request: Request) -> Result<Response, Failure> {
+        self.client.execute(request).await.map_err(StreamableHttpError::Client)
+    }
+
+    async fn post(
+        &self,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let has_session = session.is_some();
+        let mut request = self.request(Method::POST, session, "application/json, text/event-stream", headers)?;
+        request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request.body = Full::new(Bytes::from(serde_json::to_vec(&message)?)).boxed_unsync();
+        let mut response = self.send(request).await?;
+        let status = response.status();
+        let kind = header(&response, &CONTENT_TYPE).map(|kind| media_type(&kind));
+        let session = header(&response, &SESSION);
+        match status {
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => return Ok(StreamableHttpPostResponse::Accepted),
+            StatusCode::NOT_FOUND if has_session => return Err(StreamableHttpError::SessionExpired),
+            status if !status.is_success() => {
+                let body = read(&mut response, self.most).await.unwrap_or_default();
+                let error = serde_json::from_slice::<ServerJsonRpcMessage>(&body).ok();
+                return match error.filter(|message| matches!(message, JsonRpcMessage::Error(_))) {
+                    Some(error) => Ok(StreamableHttpPostResponse::Json(error, session)),
+                    None => Err(refused(status, &body)),
+                };
+            }
+            _ => {}
+        }
+        let awaits = matches!(message, JsonRpcMessage::Request(_));
+        match kind.as_deref() {
+            _ if !awaits => Ok(StreamableHttpPostResponse::Accepted),
+            Some("text/event-stream") => Ok(StreamableHttpPostResponse::Sse(self.events(response), session)),
+            Some("application/json") => {
+                let body = read(&mut response, self.most).await?;
+                Ok(StreamableHttpPostResponse::Json(serde_json::from_slice(&body)?, session))
+            }
+            _ => Err(StreamableHttpError::UnexpectedContentType(kind)),
+        }
+    }
+
+    fn events(&self, response: Response) -> Events {
+        let body = Bounded { body: response.into_body(), most: self.most, event: 0, is_line: false };
+        Box::pin(SseStream::new(body))
+    }
+}
+
+impl StreamableHttpClient for Endpoint {
+    type Error = HttpError;
+
+    async fn post_message(
+        &self,
+        _uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _auth: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        self.post(message, session, headers).await
+    }
+
+    async fn delete_session(
+        &self,
+        _uri: Arc<str>,
+        session: Arc<str>,
+        _auth: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        let response = self.send(self.request(Method::DELETE, Some(session), "*/*", headers)?).await?;
+        match response.status() {
+            StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportDeleteSession),
+            _ => Ok(()),
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        _uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        _auth: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failure> {
+        let mut request = self.request(Method::GET, session, "text/event-stream", headers)?;
+        if let Some(value) = last_event.and_then(|id| HeaderValue::try_from(id).ok()) {
+            request.headers.insert(LAST_EVENT, value);
+        }
+        let mut response = self.send(request).await?;
+        match response.status() {
+            StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            StatusCode::NOT_FOUND => Err(StreamableHttpError::SessionExpired),
+            status if !status.is_success() => {
+                Err(refused(status, &read(&mut response, REFUSAL).await.unwrap_or_default()))
+            }
+            _ => match header(&response, &CONTENT_TYPE).map(|kind| media_type(&kind)) {
+                Some(kind) if kind == "text/event-stream" => Ok(self.events(response)),
+                kind => Err(StreamableHttpError::UnexpectedContentType(kind)),
+            },
+        }
+    }
+}
+
+fn header(response: &Response, name: &HeaderName) -> Option<String> {
+    response.headers().get(name)?.to_str().ok().map(str::to_owned)
+}
+
+fn refused(status: StatusCode, body: &[u8]) -> Failure {
+    let said = readable(&String::from_utf8_lossy(&body[..body.len().min(REFUSAL)]));
+    unexpected(if said.is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {said}") })
+}
+
+fn unexpected(why: String) -> Failure {
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(why))
+}
+
+/// Reads a whole body of at most `most` bytes.
+async fn read(response: &mut Response, most: usize) -> Result<Bytes, Failure> {
+    let mut body = BytesMut::new();
+    while let Some(piece) = response.chunk().await.map_err(StreamableHttpError::Client)? {
+        if body.len() + piece.len() > most {
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: most });
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body.freeze())
+}
+
+/// A body of events, each of which has at most so many bytes.
+struct Bounded<B> {
+    body: B,
+    most: usize,
+    /// Bytes of the event so far.
+    event: usize,
+    /// True at the beginning of a line.
+    is_line: bool,
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Bounded<B>
+where
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let Some(frame) = std::task::ready!(Pin::new(&mut self.body).poll_frame(cx)) else { return Poll::Ready(None) };
+        let frame = frame.map_err(io::Error::other)?;
+        for &byte in frame.data_ref().into_iter().flatten() {
+            match byte {
+                b'\n' if self.is_line => self.event = 0,
+                b'\n' => self.is_line = true,
+                b'\r' => {}
+                _ => self.is_line = false,
+            }
+            self.event += 1;
+            if self.event > self.most {
+                let most = self.most;
+                let why = format!("an event has more than {most} bytes: ask for less, or raise limits.message_bytes");
+                return Poll::Ready(Some(Err(io::Error::other(why))));
+            }
+        }
+        Poll::Ready(Some(Ok(frame)))
+    }
+}
+
+/// Talks to a server until that can't go on.
+pub(super) async fn serve(endpoint: Result<Endpoint, String>, session: &Rc<Session>, talk: &Talk) -> Over {
+    let why = match endpoint {
+        Ok(endpoint) => talk.run(session, endpoint.transport()).await,
+        Err(why) => why,
+    };
+    Over { detail: why.clone(), why, said: String::new(), is_success: false }
+}
+
+/// Connects to a server, and lists its tools. One that refuses the handshake of the newest revision gets that of the others.
+pub(super) async fn look(endpoint: Endpoint, asks: bool) -> Result<Listed, String> {
+    match session::look(endpoint.clone().transport(), "", asks).await {
+        Ok(listed) => Ok(listed),
+        Err(_) => session::look(endpoint.transport(), super::LEGACY, asks).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn each_event_has_a_bound_and_the_stream_has_none() {
+        let events = "data: 12345\n\n".repeat(100);
+        let bounded =
+            |text: String, most| Bounded { body: Full::new(Bytes::from(text)), most, event: 0, is_line: false };
+        assert_eq!(bounded(events.clone(), 20).collect().await.unwrap().to_bytes(), events);
+        assert!(bounded(events.replace("\n\n", "\n"), 20).collect().await.is_err());
+    }
+}
