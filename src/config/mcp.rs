@@ -32,13 +32,13 @@ mapping! {
         /// Client that `systole mcp` speaks for; over HTTP the token names the client.
         r#as: Named;
         /// Origins of pages that may call over HTTP, besides those of this machine.
-        origins: Texts = [];
+        origins: Texts;
         /// Tools with another name than `listener.payload`, or more than its schema and its description.
-        tools: List<McpToolKeys<'static>> = [];
+        tools: List<McpToolKeys<'static>>;
         /// Calls that are prompts, not tools.
-        prompts: List<McpPromptKeys<'static>> = [];
+        prompts: List<McpPromptKeys<'static>>;
         /// Resources that listeners read, by the payload {urn:systole:mcp:v1}read.
-        resources: List<McpResourceKeys<'static>> = [];
+        resources: List<McpResourceKeys<'static>>;
     }
 }
 

@@ -7,6 +7,8 @@ mod example;
 mod guard;
 mod hangup;
 mod kit;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod metrics;
 #[cfg(feature = "compat-molecule")]
 mod molecule;

@@ -1,0 +1,523 @@
+//! Hosts of the Model Context Protocol: `systole mcp` on standard input and output, and `/mcp` over HTTP, in both revisions.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::kit::{Answer, Site, Who};
+use crate::waiting::{Lines, until};
+
+/// An echo, an agent elsewhere, a program that waits for a file, one that fails, and the caller as a person.
+const ORGANISM: &str = r#"organism: { name: hosts }
+durability: process
+gateway: { listen: "127.0.0.1:0", requests: 100000 }
+mcp:
+  as: host
+  origins: ["http://x"]
+  tools:
+    - { call: parrot.say, name: say, title: Say, output: true, read_only: true, task: never }
+    - { call: worker.ask, task: required }
+clients:
+  - { name: host, calls: [parrot, worker, slow, user, faulty] }
+  - { name: other, calls: [parrot, user] }
+  - { name: cli, calls: [parrot] }
+listeners:
+  - { name: parrot, description: Repeats., echo: true, schemas: [t.xsd], accepts: ["{urn:t}say"], routing: addressed }
+  - { name: worker, description: Works., remote: { mode: poll }, accepts: ["{urn:t}ask"], replies: ["{urn:t}answer"] }
+  - name: slow
+    command: [sh, -c, "touch began; while [ ! -e go ]; do sleep 0.02; done; echo '<answer xmlns=\"urn:t\">gone</answer>'"]
+    accepts: ["{urn:t}order"]
+    replies: ["{urn:t}answer"]
+  - { name: faulty, command: [sh, -c, "echo broken >&2; exit 3"], accepts: ["{urn:t}fail"], replies: ["{urn:t}answer"] }
+  - { name: user, human: { people: [caller] }, accepts: ["{urn:t}note"], replies: ["{urn:t}answer"] }
+"#;
+
+const NEW: &str = "2026-07-28";
+
+/// The `_meta` of a request of the stateless revision.
+fn meta(capabilities: &Value) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": NEW,
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    })
+}
+
+fn tasks() -> Value {
+    json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } })
+}
+
+/// A request of the stateless revision over HTTP; the answer as it is.
+fn request(who: &Who, method: &str, mut params: Value, capabilities: &Value) -> Answer {
+    let name = params.get("name").or(params.get("uri")).or(params.get("taskId"));
+    let name = name.and_then(Value::as_str).unwrap_or_default().to_owned();
+    params["_meta"] = meta(capabilities);
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let mut headers = headers();
+    headers.extend([("MCP-Protocol-Version", NEW), ("Mcp-Method", method)]);
+    if !name.is_empty() {
+        headers.push(("Mcp-Name", &name));
+    }
+    who.ask("POST", "/mcp", &headers, &body)
+}
+
+fn headers() -> Vec<(&'static str, &'static str)> {
+    vec![("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")]
+}
+
+/// The message of an answer: JSON, or the last one of a stream.
+fn message(answer: &Answer) -> Value {
+    let mut data = answer.body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
+    match data.rfind(|data| !data.is_empty()) {
+        Some(data) => serde_json::from_str(data).unwrap_or_else(|_| panic!("{answer:?}")),
+        None => answer.json(),
+    }
+}
+
+/// The result of a request of the stateless revision.
+#[track_caller]
+fn result(who: &Who, method: &str, params: Value, capabilities: &Value) -> Value {
+    let answer = request(who, method, params, capabilities).is(200);
+    let message = message(&answer);
+    assert!(message["result"].is_object(), "{message}");
+    message["result"].clone()
+}
+
+/// A process of `systole mcp`.
+struct Host {
+    process: Child,
+    input: Option<ChildStdin>,
+    lines: Lines,
+    log: Lines,
+}
+
+impl Host {
+    fn of(site: &Site, args: &[&str]) -> Self {
+        let mut command = site.systole(&[&["mcp", "organism.yaml"], args].concat());
+        let mut process = command.stdin(Stdio::piped()).spawn().unwrap();
+        let input = process.stdin.take();
+        let lines = Lines::of(process.stdout.take().unwrap());
+        let log = Lines::of(process.stderr.take().unwrap());
+        Self { process, input, lines, log }
+    }
+
+    /// One that has begun a session of the older revision.
+    fn initialized(site: &Site) -> Self {
+        let mut host = Self::of(site, &[]);
+        host.initialize(&json!({}));
+        host
+    }
+
+    fn initialize(&mut self, capabilities: &Value) -> Value {
+        let info = json!({ "name": "test", "version": "1" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info });
+        self.send(&json!({ "jsonrpc": "2.0", "id": "begin", "method": "initialize", "params": params }));
+        let answer = self.answer(&json!("begin"));
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        answer["result"].clone()
+    }
+
+    fn send(&mut self, message: &Value) {
+        self.write(&format!("{message}\n"));
+    }
+
+    fn write(&mut self, text: &str) {
+        self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn call(&mut self, id: u64, tool: &str, arguments: &Value) {
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
+    }
+
+    /// The next line: it is always a message.
+    #[track_caller]
+    fn next(&self) -> Value {
+        let line = self.lines.next().unwrap_or_else(|error| panic!("no message: {error}"));
+        let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line}"));
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        message
+    }
+
+    /// The answer to a request.
+    #[track_caller]
+    fn answer(&self, id: &Value) -> Value {
+        loop {
+            let message = self.next();
+            if message["id"] == *id && message.get("method").is_none() {
+                return message;
+            }
+        }
+    }
+
+    /// Ends standard input, and waits for the end of the process.
+    fn end(mut self) -> ExitStatus {
+        drop(self.input.take());
+        self.process.wait().unwrap()
+    }
+
+    fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_host_lists_calls_and_ends_over_standard_input_and_output() {
+    let site = Site::idle(ORGANISM);
+    let mut host = Host::of(&site, &[]);
+    let begun = host.initialize(&json!({}));
+    assert_eq!((&begun["protocolVersion"], &begun["serverInfo"]["title"]), (&json!("2025-11-25"), &json!("hosts")));
+    host.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }));
+    let listed = host.answer(&json!(1));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["say", "worker.ask", "slow.order", "user.note", "faulty.fail"]);
+    assert_eq!((&tools[0]["title"], &tools[0]["annotations"]["readOnlyHint"]), (&json!("Say"), &json!(true)));
+    assert_eq!(tools[0]["description"], "Repeats.");
+    assert_eq!(
+        tools[0]["inputSchema"],
+        json!({ "type": "object", "properties": { "$": { "type": "string" } }, "required": ["$"], "additionalProperties": false })
+    );
+    assert!(tools[0]["outputSchema"].is_object() && tools[1].get("outputSchema").is_none());
+    host.call(2, "say", &json!({ "$": "hello" }));
+    let said = host.answer(&json!(2))["result"].clone();
+    assert_eq!((&said["structuredContent"], &said["isError"]), (&json!({ "$": "hello" }), &json!(false)));
+    // A mistake and a failure are results that a model can act on.
+    host.call(3, "slow.order", &json!({ "$": "many" }));
+    let refused = host.answer(&json!(3))["result"].clone();
+    assert_eq!((&refused["isError"], &refused["_meta"]["systole/fault"]["pointer"]), (&json!(true), &json!("/$")));
+    assert!(text(&refused).contains("many") && text(&refused).contains("whole number"), "{refused}");
+    host.call(4, "faulty.fail", &json!({ "$": "now" }));
+    let failed = host.answer(&json!(4))["result"].clone();
+    assert_eq!(
+        (&failed["isError"], &failed["_meta"]["systole/fault"]["code"]),
+        (&json!(true), &json!("failed")),
+        "{failed}"
+    );
+    assert_eq!(host.end().code(), Some(0));
+}
+
+#[test]
+fn lines_that_are_no_requests_are_answered_and_nothing_hangs() {
+    let site = Site::idle(ORGANISM);
+    let mut host = Host::of(&site, &[]);
+    // Each line, and the code of the error that answers it.
+    let before = [
+        ("{oops", -32700),
+        ("[]", -32600),
+        ("7", -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"x"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, -32602),
+    ];
+    for (line, code) in before {
+        host.write(&format!("{line}\n"));
+        let answer = host.next();
+        assert_eq!(answer["error"]["code"], code, "{line}: {answer}");
+        assert!(!answer["error"]["message"].as_str().unwrap().is_empty());
+    }
+    host.write("\n  \n");
+    host.initialize(&json!({}));
+    let unknown = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "nothing" } });
+    let wrong = [
+        (unknown, -32602, "say"),
+        (json!({ "jsonrpc": "2.0", "id": 2, "method": "no/such" }), -32601, "no/such"),
+        (
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "prompts/get", "params": { "name": "x" } }),
+            -32602,
+            "prompts/list",
+        ),
+        (
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": { "uri": "a://b" } }),
+            -32002,
+            "resources/list",
+        ),
+        (json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": { "cursor": "x" } }), -32602, "cursor"),
+        // A tool that is a task always, for a client that declares none.
+        (
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "worker.ask", "arguments": { "$": 1 } } }),
+            -32021,
+            "capability",
+        ),
+        (
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "tasks/get", "params": { "taskId": "x" } }),
+            -32021,
+            "capability",
+        ),
+    ];
+    for (request, code, words) in wrong {
+        host.send(&request);
+        let answer = host.answer(&json!(2));
+        assert_eq!(answer["error"]["code"], code, "{request}: {answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(words), "{answer}");
+    }
+    // A flood of one id, and a line without an end.
+    host.call(9, "slow.order", &json!({ "$": 1 }));
+    host.call(9, "slow.order", &json!({ "$": 1 }));
+    assert_eq!(host.answer(&json!(9))["error"]["code"], -32600);
+    host.write(&"x".repeat((16 << 20) + 10));
+    host.write("\n");
+    assert!(host.next()["error"]["message"].as_str().unwrap().contains("bytes"));
+    fs::write(site.folder.join("go"), "").unwrap();
+    assert_eq!(text(&host.answer(&json!(9))["result"]), r#"{"$":"gone"}"#);
+    host.write(r#"{"jsonrpc":"2.0","id":10,"method":"ping"}"#);
+    assert_eq!(host.end().code(), Some(0), "the last line has no end");
+}
+
+#[test]
+fn a_client_that_can_not_be_served_is_told_why() {
+    let site = Site::idle(ORGANISM);
+    for (args, words) in [(&["--as", "nobody"][..], "no client 'nobody'"), (&["--as", "worker"][..], "'worker'")] {
+        let host = Host::of(&site, args);
+        let said = host.log.until(words, |line| line.contains(words));
+        assert!(said.contains("host"), "{said}");
+        assert_eq!(host.end().code(), Some(2));
+    }
+    let mut site = Site::idle(ORGANISM);
+    site.start();
+    let host = Host::of(&site, &["--as", "cli"]);
+    host.log.until("systole run", |line| line.contains("the output of `systole run`"));
+    assert_eq!(host.end().code(), Some(2));
+}
+
+#[test]
+fn hosts_share_an_organism_and_a_call_outlives_the_process_that_ran_it() {
+    let site = Site::idle(ORGANISM);
+    let first = Host::initialized(&site);
+    let mut second = Host::initialized(&site);
+    second.call(1, "slow.order", &json!({ "$": 1 }));
+    until("the call to begin", || site.folder.join("began").exists().then_some(()));
+    first.kill();
+    fs::write(site.folder.join("go"), "").unwrap();
+    // The second one runs the organism now: the call goes on, and the host has seen nothing of it.
+    assert_eq!(text(&second.answer(&json!(1))["result"]), r#"{"$":"gone"}"#);
+    second.call(2, "say", &json!({ "$": "here" }));
+    assert_eq!(second.answer(&json!(2))["result"]["structuredContent"], json!({ "$": "here" }));
+    let mut third = Host::initialized(&site);
+    third.call(1, "say", &json!({ "$": "too" }));
+    assert_eq!(third.answer(&json!(1))["result"]["structuredContent"], json!({ "$": "too" }));
+    assert_eq!((second.end().code(), third.end().code()), (Some(0), Some(0)));
+}
+
+#[test]
+fn a_cancelled_call_ends_its_conversation() {
+    let mut site = Site::of(ORGANISM);
+    let mut host = Host::initialized(&site);
+    host.call(1, "slow.order", &json!({ "$": 1 }));
+    until("the call to begin", || site.folder.join("began").exists().then_some(()));
+    let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    host.send(&cancelled);
+    let is_over = |site: &Site| {
+        let shown = site.systole(&["thread", "list", "--json"]).output().unwrap();
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        (shown.contains("slow") && !shown.contains("\"open\":true")).then_some(())
+    };
+    until("the conversation to end", || is_over(&site));
+    // The same by a stream of the stateless revision that its client closes.
+    fs::remove_file(site.folder.join("began")).unwrap();
+    let who = site.party("host");
+    let params = json!({ "name": "slow.order", "arguments": { "$": 1 }, "_meta": meta(&json!({})) });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+    let mut all = headers();
+    all.extend([("MCP-Protocol-Version", NEW), ("Mcp-Method", "tools/call"), ("Mcp-Name", "slow.order")]);
+    let stream = who.connect_and(&who.request("POST", "/mcp", &all, &body));
+    until("the call to begin", || site.folder.join("began").exists().then_some(()));
+    drop(stream);
+    until("the conversation to end", || is_over(&site));
+    assert_eq!(host.end().code(), Some(0));
+    site.stop();
+}
+
+#[test]
+fn a_task_has_its_result_after_the_process_was_killed() {
+    let mut site = Site::of(ORGANISM);
+    let (host, other) = (site.token(&["host"]), site.token(&["other"]));
+    let worker = site.token(&["worker"]);
+    let created =
+        result(&site.who(&host), "tools/call", json!({ "name": "worker.ask", "arguments": { "$": 7 } }), &tasks());
+    assert_eq!((&created["resultType"], &created["status"]), (&json!("task"), &json!("working")), "{created}");
+    let task = json!({ "taskId": created["taskId"] });
+    site.kill();
+    site.start();
+    let (who, agent) = (site.who(&host), site.who(&worker));
+    assert_eq!(result(&who, "tasks/get", task.clone(), &tasks())["status"], "working");
+    let leased = until("the message to come again", || agent.lease("worker", "{}").into_iter().next());
+    assert_eq!(leased["id"].as_str().map(str::len), Some(36));
+    agent
+        .post(
+            &format!("/v1/messages/{}/reply", leased["id"].as_str().unwrap()),
+            r#"<answer xmlns="urn:t">seven</answer>"#,
+        )
+        .is(202);
+    let done = until("the task to end", || {
+        let state = result(&who, "tasks/get", task.clone(), &tasks());
+        (state["status"] != "working").then_some(state)
+    });
+    assert_eq!(
+        (&done["status"], &done["result"]["structuredContent"]),
+        (&json!("completed"), &json!({ "$": "seven" }))
+    );
+    site.kill();
+    site.start();
+    let again = result(&site.who(&host), "tasks/get", task.clone(), &tasks());
+    assert_eq!(again["result"], done["result"]);
+    // To another client there is no such task; and one that has ended can be cancelled without an effect.
+    let hidden = message(&request(&site.who(&other), "tasks/get", task.clone(), &tasks()));
+    assert_eq!(hidden["error"]["code"], -32602, "{hidden}");
+    result(&site.who(&host), "tasks/cancel", task.clone(), &tasks());
+    assert_eq!(result(&site.who(&host), "tasks/get", task, &tasks())["status"], "completed");
+    let next =
+        result(&site.who(&host), "tools/call", json!({ "name": "worker.ask", "arguments": { "$": 8 } }), &tasks());
+    let next = json!({ "taskId": next["taskId"] });
+    result(&site.who(&host), "tasks/cancel", next.clone(), &tasks());
+    until("the task to be cancelled", || {
+        (result(&site.who(&host), "tasks/get", next.clone(), &tasks())["status"] == "cancelled").then_some(())
+    });
+    site.stop();
+}
+
+#[test]
+fn a_question_to_the_caller_is_asked_through_its_host() {
+    let mut site = Site::of(ORGANISM);
+    let (host, other) = (site.party("host"), site.party("other"));
+    let able = json!({ "elicitation": {} });
+    let call = json!({ "name": "user.note", "arguments": { "$": "May I?" } });
+    let asked = result(&host, "tools/call", call.clone(), &able);
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let (key, input) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!(input["method"], "elicitation/create");
+    assert!(input["params"]["message"].as_str().unwrap().contains("May I?"), "{input}");
+    assert_eq!(input["params"]["requestedSchema"]["properties"]["answer"]["type"], "string");
+    let given = |answer: Value| {
+        let mut retry = call.clone();
+        retry["requestState"] = asked["requestState"].clone();
+        retry["inputResponses"] = json!({ key: answer });
+        retry
+    };
+    let yes = given(json!({ "action": "accept", "content": { "answer": "yes" } }));
+    // The state is that of one client, of one tool, and as it was.
+    let stolen = message(&request(&other, "tools/call", yes.clone(), &able));
+    assert_eq!(stolen["error"]["code"], -32602, "{stolen}");
+    let mut elsewhere = yes.clone();
+    elsewhere["name"] = json!("say");
+    assert_eq!(message(&request(&host, "tools/call", elsewhere, &able))["error"]["code"], -32602);
+    let empty = result(&host, "tools/call", given(json!({ "action": "perhaps" })), &able);
+    assert_eq!(empty["resultType"], "input_required", "{empty}");
+    // The question waits for its answer over a restart, too.
+    site.kill();
+    site.start();
+    let host = site.who(&host.token);
+    let answered = result(&host, "tools/call", yes, &able);
+    assert_eq!(answered["structuredContent"], json!({ "$": "yes" }), "{answered}");
+    // A host that can't ask is refused, and the question ends.
+    let unable = request(&host, "tools/call", call.clone(), &json!({}));
+    assert_eq!((unable.status, message(&unable)["error"]["code"].clone()), (400, json!(-32021)), "{unable:?}");
+    // A host of sessions is asked in the midst of its call.
+    let mut session = Host::of(&site, &[]);
+    session.initialize(&able);
+    session.call(1, "user.note", &json!({ "$": "And now?" }));
+    let asked = session.next();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let answer = json!({ "action": "decline" });
+    session.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer }));
+    let declined = session.answer(&json!(1))["result"].clone();
+    assert_eq!(declined["isError"], true, "{declined}");
+    assert!(text(&declined).contains("declined"), "{declined}");
+    assert_eq!(session.end().code(), Some(0));
+    site.stop();
+}
+
+/// A request, its status, and words of the refusal.
+type Refused<'t> = (&'t Who, Vec<(&'t str, &'t str)>, String, u16, &'t str);
+
+#[test]
+fn what_comes_over_http_is_checked_and_refused_with_a_reason() {
+    let site = Site::of(ORGANISM);
+    let (host, worker) = (site.party("host"), site.party("worker"));
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let list = |version: &str| {
+        let mut meta = meta(&json!({}));
+        meta["io.modelcontextprotocol/protocolVersion"] = json!(version);
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": meta } }).to_string()
+    };
+    let with = |more: &[(&'static str, &'static str)]| [headers(), more.to_vec()].concat();
+    let new = [("MCP-Protocol-Version", NEW), ("Mcp-Method", "tools/list")];
+    let wrong: Vec<Refused<'_>> = vec![
+        (&worker, with(&[]), ping.into(), 403, "token of a client"),
+        (&host, with(&[("Origin", "https://evil.example")]), ping.into(), 403, "origins"),
+        (&host, with(&[("Origin", "null")]), ping.into(), 403, "origins"),
+        (&host, vec![("Content-Type", "application/json")], ping.into(), 406, "text/event-stream"),
+        (&host, vec![("Content-Type", "text/csv"), ("Accept", "*/*")], ping.into(), 415, "application/json"),
+        (&host, with(&[]), ping.into(), 422, "session"),
+        (&host, with(&[("Mcp-Session-Id", "none")]), ping.into(), 404, "Session"),
+        (&host, with(&[]), "{oops".into(), 400, ""),
+        (&host, with(&[]), "[]".into(), 400, ""),
+        (&host, with(&[("MCP-Protocol-Version", "1999-01-01")]), ping.into(), 400, "1999-01-01"),
+        (&host, with(&[("MCP-Protocol-Version", NEW), ("Mcp-Method", "tools/call")]), list(NEW), 400, "-32020"),
+        (&host, with(&[("MCP-Protocol-Version", NEW)]), list(NEW), 400, "-32020"),
+        (
+            &host,
+            with(&[("MCP-Protocol-Version", "2025-11-25"), ("Mcp-Method", "tools/list")]),
+            list(NEW),
+            400,
+            "-32020",
+        ),
+        (
+            &host,
+            with(&[("MCP-Protocol-Version", "2027-01-01"), ("Mcp-Method", "tools/list")]),
+            list("2027-01-01"),
+            400,
+            "-32022",
+        ),
+        (&host, with(&new), r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.into(), 400, "_meta"),
+        (&host, with(&[]), "x".repeat(8 << 20), 413, "bytes"),
+    ];
+    for (who, headers, body, status, words) in wrong {
+        let answer = who.ask("POST", "/mcp", &headers, &body);
+        let shown = &body[..body.len().min(100)];
+        assert!(
+            answer.status == status || status == 400 && matches!(answer.status, 400 | 415 | 422),
+            "{shown} {headers:?}: {answer:?}"
+        );
+        assert!(answer.body.contains(words), "{shown} {headers:?}: {answer:?}");
+    }
+    assert_eq!(site.who("wrong").ask("POST", "/mcp", &headers(), ping).status, 401);
+    assert_eq!(host.ask("PUT", "/mcp", &headers(), ping).status, 405);
+    let unknown = message(&request(&host, "tools/call", json!({ "name": "nothing" }), &json!({})));
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("worker.ask"), "{unknown}");
+    let host_of_page = host.ask("POST", "/mcp", &[headers(), vec![("Origin", "http://localhost:3000")]].concat(), ping);
+    assert_ne!(host_of_page.status, 403, "a page of this machine may call: {host_of_page:?}");
+    // A session belongs to the principal that began it.
+    let info =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let begin = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": info }).to_string();
+    let begun = host.ask("POST", "/mcp", &headers(), &begin).is(200);
+    let session = begun.header("mcp-session-id").unwrap().to_owned();
+    let mut in_session = headers();
+    in_session.push(("Mcp-Session-Id", &session));
+    let stolen = site.party("other").ask("POST", "/mcp", &in_session, ping);
+    assert_eq!(stolen.problem(404, "not_found")["status"], 404);
+    host.ask("DELETE", "/mcp", &in_session, "");
+    until("the session to end", || (host.ask("POST", "/mcp", &in_session, ping).status == 404).then_some(()));
+}
+
+#[test]
+fn signs_of_progress_come_while_a_call_is_under_way() {
+    let site = Site::idle(ORGANISM);
+    let mut host = Host::initialized(&site);
+    let params = json!({ "name": "slow.order", "arguments": { "$": 1 }, "_meta": { "progressToken": "p" } });
+    host.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
+    let told = host.next();
+    assert_eq!((&told["method"], &told["params"]["progressToken"]), (&json!("notifications/progress"), &json!("p")));
+    assert!(told["params"]["progress"].as_f64().unwrap() >= Duration::from_secs(10).as_secs_f64(), "{told}");
+    fs::write(site.folder.join("go"), "").unwrap();
+    assert_eq!(text(&host.answer(&json!(1))["result"]), r#"{"$":"gone"}"#);
+    assert_eq!(host.end().code(), Some(0));
+}
