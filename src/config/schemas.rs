@@ -38,7 +38,7 @@ impl Schemas {
 /// Loads every payload that the files declare; `None` if one of the files can't be used.
 pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, advise: Adviser<'_>) -> Option<Schemas> {
     let before = reader.findings.len();
-    let listed = read(reader, organism, directory);
+    let (described, listed): (Vec<_>, Vec<_>) = read(reader, organism, directory).into_iter().partition(is_json);
     let mut catalog = Catalog::new();
     let mut accepted = None;
     let documents: Vec<XsdDocument> = listed.iter().map(|file| file.document.clone()).collect();
@@ -59,6 +59,9 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
                 Err(errors) => errors.into_iter().for_each(|error| report(reader, &listed, error)),
             }
         }
+    }
+    if reader.findings.len() == before {
+        described.iter().for_each(|file| describe(reader, &mut catalog, file));
     }
     let tasks = organism.listeners.iter().find_map(|listener| match &listener.kind {
         Written::Tasks { place, .. } => Some(*place),
@@ -86,6 +89,26 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
     usable.then_some(Schemas { catalog, set: files })
 }
 
+/// Returns whether a file is a JSON Schema.
+fn is_json(file: &Listed) -> bool {
+    file.document.name.ends_with(".json")
+}
+
+/// Adds the payloads of a JSON Schema.
+fn describe(reader: &mut Reader, catalog: &mut Catalog, file: &Listed) {
+    let XsdDocument { name, text } = &file.document;
+    match PayloadSchema::from_json_schema(name, text) {
+        Err(error) => report(reader, std::slice::from_ref(file), error),
+        Ok(schemas) => {
+            for schema in schemas {
+                if let Err(error) = catalog.add(schema) {
+                    reader.report(Mistake::Schema(error), file.by.span);
+                }
+            }
+        }
+    }
+}
+
 /// Reads the files in the order in which they are named, each once.
 fn read(reader: &mut Reader, organism: &Organism, directory: &Path) -> Vec<Listed> {
     let mut seen: HashSet<PathBuf> = HashSet::new();
@@ -95,7 +118,8 @@ fn read(reader: &mut Reader, organism: &Organism, directory: &Path) -> Vec<Liste
         if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
             continue;
         }
-        match reader.open_schema(&by.value) {
+        let is_json = by.value.ends_with(".json");
+        match if is_json { reader.open(&by.value) } else { reader.open_schema(&by.value) } {
             Ok(text) => {
                 let document = XsdDocument { name: by.value.clone(), text };
                 listed.push(Listed { by: by.clone(), document });

@@ -48,7 +48,16 @@ pub(crate) fn catalog(schemas: &[PathBuf]) -> Result<Catalog, Failure> {
     let documents = read_all(schemas)?;
     let unusable = |error: &ContractError| Failure::unusable(error.to_string());
     let mut catalog = Catalog::new();
-    for schema in PayloadSchema::from_xsd_set(&documents).map_err(|error| unusable(&error))? {
+    let (described, declared): (Vec<_>, Vec<_>) =
+        documents.into_iter().partition(|document| document.name.ends_with(".json"));
+    let mut found = Vec::new();
+    for XsdDocument { name, text } in &described {
+        found.extend(PayloadSchema::from_json_schema(name, text).map_err(|error| unusable(&error))?);
+    }
+    if !declared.is_empty() {
+        found.extend(PayloadSchema::from_xsd_set(&declared).map_err(|error| unusable(&error))?);
+    }
+    for schema in found {
         match catalog.add(schema) {
             // The catalog has the schemas of the pump already.
             Ok(()) | Err(ContractError::Reserved { .. }) => {}

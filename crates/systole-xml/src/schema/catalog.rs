@@ -1,6 +1,7 @@
 //! The payload schemas of an organism.
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use serde_json::Value;
 
 use super::{ContractError, FromJsonError, JsonPayload, JsonProblem, PayloadSchema, json, own_schemas};
 use crate::ladder::Canonical;
@@ -128,8 +129,15 @@ impl Catalog {
         Some(schema.to_named_json(payload, &self.json_name(payload.root())))
     }
 
+    /// The JSON Schema of a payload with its name, `{"name": …}`, as [`Self::to_named_json`] writes it and
+    /// [`Self::from_named_json`] reads it.
+    pub fn named_json_schema(&self, name: &QName) -> Option<Value> {
+        let schema = self.schemas.get(name)?;
+        Some(json::named_schema(schema.json_schema(), schema.mapping(), &self.json_name(name)))
+    }
+
     /// The name of a payload as JSON: its local name, unless others share it.
-    fn json_name(&self, name: &QName) -> String {
+    pub fn json_name(&self, name: &QName) -> String {
         let is_shared = self.order.iter().any(|other| other != name && other.local() == name.local());
         if is_shared { name.to_string() } else { name.local().to_owned() }
     }

@@ -78,7 +78,7 @@ impl PayloadSchema {
 }
 
 /// Compiles a model by its document, and gives its simple types their compiled form.
-fn compile(model: &mut Model) -> Result<(Arc<str>, Arc<Grammar>), ContractError> {
+pub(super) fn compile(model: &mut Model) -> Result<(Arc<str>, Arc<Grammar>), ContractError> {
     let (text, defined) = document::write(model);
     let documents = Documents::written(text)?;
     let reader = Reader::new(&documents);

@@ -41,6 +41,8 @@ impl Writer<'_> {
         let mut attributes = vec![("name", element.local.as_str())];
         attributes.extend(named.as_deref().map(|name| ("type", name)));
         attributes.extend(occurs);
+        attributes.extend(element.nillable.then_some(("nillable", "true")));
+        attributes.extend(element.fixed.as_deref().map(|fixed| ("fixed", fixed)));
         if named.is_some() && element.doc.is_empty() {
             return self.pen.empty("xs:element", &attributes);
         }
@@ -119,6 +121,7 @@ impl Writer<'_> {
             let mut given = vec![("name", attribute.local.as_str())];
             given.extend(named.as_deref().map(|name| ("type", name)));
             given.extend(attribute.required.then_some(("use", "required")));
+            given.extend(attribute.fixed.as_deref().map(|fixed| ("fixed", fixed)));
             if named.is_some() && attribute.doc.is_empty() {
                 self.pen.empty("xs:attribute", &given);
                 continue;

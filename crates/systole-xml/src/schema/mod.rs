@@ -20,6 +20,7 @@ mod engine;
 mod example;
 mod infer_namespace;
 mod json;
+mod json_schema;
 #[cfg(feature = "libxml")]
 mod libxml2;
 mod model;

@@ -19,6 +19,8 @@ pub(crate) struct Model {
     pub(crate) types: Arc<Vec<Type>>,
     /// True if its particles name all elements of an instance, but for wildcards and `xsi:type`.
     pub(crate) is_whole: bool,
+    /// True if a JSON Schema is its source: its JSON has no form that that one refuses.
+    pub(crate) is_json: bool,
 }
 
 /// An element declaration.
@@ -38,6 +40,21 @@ pub(crate) struct Element {
     pub(crate) constraints: Vec<String>,
     /// Examples that the author gave, as serde_json writes them.
     pub(crate) hints: Vec<Value>,
+    /// The property of a JSON Schema that it comes from.
+    pub(crate) json: Option<Box<JsonElement>>,
+}
+
+/// The property of a JSON Schema that an element comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct JsonElement {
+    /// The name, which XML may not allow.
+    pub(crate) key: String,
+    /// True for an array, of any number of items.
+    pub(crate) many: bool,
+    /// True for an array that is there without items, too.
+    pub(crate) always: bool,
+    /// True for an array that may be null, which is one without items.
+    pub(crate) null: bool,
 }
 
 /// An attribute declaration and its use.
@@ -242,6 +259,7 @@ impl Element {
             nillable: false,
             constraints: Vec::new(),
             hints: Vec::new(),
+            json: None,
         }
     }
 }

@@ -130,6 +130,13 @@ impl PayloadSchema {
         }))
     }
 
+    /// The same with a valid instance as its example.
+    pub(super) fn with_example(self, example: Canonical) -> Self {
+        // None has been asked for.
+        let _ = self.0.example.set(Some(example));
+        self
+    }
+
     /// The name of the payload.
     pub fn qname(&self) -> &QName {
         &self.0.qname

@@ -151,7 +151,10 @@ impl<'m> Writer<'m> {
             match &part.term {
                 Term::Element(element) => {
                     let sketch = self.element(element);
-                    let mut schema = occurring(sketch, part.min, part.max).finish();
+                    let mut schema = match element.json.as_deref() {
+                        Some(json) if json.many => listed(sketch, part.min, part.max, json.null).finish(),
+                        _ => occurring(sketch, part.min, part.max).finish(),
+                    };
                     hint(&mut schema, &element.hints);
                     fields.add(&element_key(element, &self.model.root.namespace), schema, false);
                 }
@@ -279,6 +282,17 @@ fn occurring(sketch: Sketch, min: u64, max: Option<u64>) -> Sketch {
     }
     let doc = sketch.doc.clone();
     array(Sketch { doc: String::new(), ..sketch }.finish(), min, max).documented(&doc)
+}
+
+/// The schema of an array of a JSON Schema, which may be null.
+fn listed(sketch: Sketch, min: u64, max: Option<u64>, null: bool) -> Sketch {
+    let doc = sketch.doc.clone();
+    let list = array(Sketch { doc: String::new(), ..sketch }.finish(), min, max);
+    if !null {
+        return list.documented(&doc);
+    }
+    let options: Vec<Value> = vec![list.finish().into(), Sketch::with("type", "null").finish().into()];
+    Sketch::with("anyOf", options).documented(&doc)
 }
 
 /// An array with a number of items.

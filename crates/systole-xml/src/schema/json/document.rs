@@ -14,9 +14,9 @@ use crate::vocab::XmlLimits;
 
 /// The limits of a document.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) bytes: usize,
-    pub(super) depth: usize,
+pub(in crate::schema) struct Limits {
+    pub(in crate::schema) bytes: usize,
+    pub(in crate::schema) depth: usize,
 }
 
 impl Limits {
@@ -38,7 +38,7 @@ pub(in crate::schema) struct Document<'t> {
 pub(in crate::schema) type NodeId = u32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::schema) enum Kind {
     Null,
     True,
     False,
@@ -63,7 +63,7 @@ struct Node {
 
 impl<'t> Document<'t> {
     /// Reads a document. Takes linear time.
-    pub(super) fn read(text: &'t str, limits: Limits) -> Result<Self, FromJsonError> {
+    pub(in crate::schema) fn read(text: &'t str, limits: Limits) -> Result<Self, FromJsonError> {
         if text.len() > limits.bytes.min(u32::MAX as usize - 1) {
             return Err(FromJsonError::whole(JsonProblem::TooLarge { most: limits.bytes }));
         }
@@ -76,19 +76,19 @@ impl<'t> Document<'t> {
     }
 
     #[inline]
-    pub(super) fn kind(&self, node: NodeId) -> Kind {
+    pub(in crate::schema) fn kind(&self, node: NodeId) -> Kind {
         self.nodes[node as usize].kind
     }
 
     /// The first value behind a value and all that is in it.
     #[inline]
-    pub(super) fn next(&self, node: NodeId) -> NodeId {
+    pub(in crate::schema) fn next(&self, node: NodeId) -> NodeId {
         self.nodes[node as usize].next
     }
 
     /// The text of a scalar: a number as written, a string without its quotes and escapes.
     #[inline]
-    pub(super) fn scalar(&self, node: NodeId) -> Cow<'t, str> {
+    pub(in crate::schema) fn scalar(&self, node: NodeId) -> Cow<'t, str> {
         let Node { kind, at, end, .. } = self.nodes[node as usize];
         let written = &self.text[at as usize..end as usize];
         if kind == Kind::Escaped { Cow::Owned(unescaped(written)) } else { Cow::Borrowed(written) }
@@ -102,13 +102,13 @@ impl<'t> Document<'t> {
 
     /// The objects of a document that is an array, each as it is written; `None` if it is no array. Any other value among them
     /// is `null`.
-    pub(super) fn objects(&self) -> Option<impl Iterator<Item = &'t str>> {
+    pub(in crate::schema) fn objects(&self) -> Option<impl Iterator<Item = &'t str>> {
         let of = |item| if self.kind(item) == Kind::Object { self.written(item) } else { "null" };
         (self.kind(0) == Kind::Array).then(|| self.items(0).map(of))
     }
 
     /// The values of an array.
-    pub(super) fn items(&self, array: NodeId) -> impl Iterator<Item = NodeId> {
+    pub(in crate::schema) fn items(&self, array: NodeId) -> impl Iterator<Item = NodeId> {
         let mut at = array + 1;
         std::iter::from_fn(move || {
             let item = at;
@@ -121,7 +121,7 @@ impl<'t> Document<'t> {
 
     /// The keys and values of an object.
     #[inline]
-    pub(super) fn members(&self, object: NodeId) -> impl Iterator<Item = (Cow<'t, str>, NodeId)> {
+    pub(in crate::schema) fn members(&self, object: NodeId) -> impl Iterator<Item = (Cow<'t, str>, NodeId)> {
         let (mut at, end) = (object + 1, self.next(object));
         std::iter::from_fn(move || {
             if at >= end {
@@ -133,8 +133,33 @@ impl<'t> Document<'t> {
         })
     }
 
+    /// The line and the column of a value, both from 1. Scans the document: meant for errors.
+    pub(in crate::schema) fn place(&self, node: NodeId) -> (usize, usize) {
+        let Node { kind, at, .. } = self.nodes[node as usize];
+        let quote = usize::from(matches!(kind, Kind::Plain | Kind::Escaped));
+        let before = &self.text[..(at as usize).saturating_sub(quote)];
+        let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
+        let column = before[before.rfind('\n').map_or(0, |at| at + 1)..].chars().count() + 1;
+        (line, column)
+    }
+
+    /// A value as it is written.
+    pub(in crate::schema) fn value(&self, node: NodeId) -> &'t str {
+        let Node { kind, at, end, .. } = self.nodes[node as usize];
+        let quote = u32::from(matches!(kind, Kind::Plain | Kind::Escaped));
+        &self.text[(at - quote) as usize..(end + quote) as usize]
+    }
+
+    /// The object or the array that a value stands in, and its key if it has one. Scans the document.
+    pub(in crate::schema) fn parent(&self, node: NodeId) -> Option<(NodeId, Option<Cow<'t, str>>)> {
+        let holders = (0..node).rev().filter(|&at| matches!(self.kind(at), Kind::Object | Kind::Array));
+        let parent = holders.into_iter().find(|&at| node < self.next(at))?;
+        let key = || self.members(parent).find(|(_, value)| *value == node).map(|(key, _)| key);
+        Some((parent, if self.kind(parent) == Kind::Object { key() } else { None }))
+    }
+
     /// The place of a value as a JSON pointer (RFC 6901). Scans the document: meant for errors.
-    pub(super) fn pointer(&self, node: NodeId) -> String {
+    pub(in crate::schema) fn pointer(&self, node: NodeId) -> String {
         let mut pointer = String::new();
         let mut at = 0;
         while at != node {

@@ -82,6 +82,12 @@ pub enum JsonProblem {
     /// An array has no item, where the schema has at least one if the property is there.
     #[error("the array is empty: leave the property out, or write an item")]
     Empty,
+    /// An array that has to be there, with or without items, is not.
+    #[error("the property '{}' is missing: write it, as [] if it has no items", quoted(name))]
+    Missing {
+        /// The name of the property.
+        name: String,
+    },
     /// An item of a list of words is empty or has white space.
     #[error("an item of a list is a word without white space, such as \"red\": write one item for each word")]
     Word,

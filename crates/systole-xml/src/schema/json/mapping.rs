@@ -25,6 +25,8 @@ pub(crate) struct Mapping {
     pub(super) prefixed: bool,
     /// Set if some content has no schema: its values may be qualified names.
     pub(super) has_open: bool,
+    /// True if JSON has no form that a JSON Schema, its source, refuses.
+    pub(super) is_json: bool,
 }
 
 /// The form of the elements of a type.
@@ -82,6 +84,8 @@ pub(super) struct Children {
     by_key: HashMap<String, usize>,
     /// The place of the elements that a wildcard allows.
     pub(super) any: Option<usize>,
+    /// The places of the arrays that are there without items, too.
+    pub(super) always: Vec<usize>,
 }
 
 /// The greatest number of children that are searched in sequence.
@@ -102,6 +106,10 @@ pub(super) struct Child {
     pub(super) many: bool,
     /// Set if the element is there at least once wherever its group is.
     pub(super) is_required: bool,
+    /// Set if the property is an array that is there without items, too.
+    pub(super) always: bool,
+    /// Set if the property is an array that may be null, which is one without items.
+    pub(super) takes_null: bool,
 }
 
 /// A simple type as JSON.
@@ -136,6 +144,7 @@ impl Mapping {
             types: HashMap::new(),
             prefixed: !model.is_qualified(),
             has_open: false,
+            is_json: model.is_json,
             namespace,
         };
         let mut pending = vec![model.root.ty];
@@ -146,6 +155,11 @@ impl Mapping {
             }
         }
         mapping
+    }
+
+    /// Returns whether the payload is a text with nothing beside it.
+    pub(super) fn is_value(&self) -> bool {
+        matches!(self.form(self.root.ty), Form::Value(_)) && self.root.as_type.is_none()
     }
 
     #[inline]
@@ -202,7 +216,7 @@ pub(super) fn is_bare(complex: &Complex) -> bool {
 
 /// The content of a type as JSON; `namespace` is the payload's.
 pub(super) fn body(particle: &Particle, mixed: bool, namespace: &Arc<str>) -> Body {
-    let mut members = Children { list: Vec::new(), by_key: HashMap::new(), any: None };
+    let mut members = Children { list: Vec::new(), by_key: HashMap::new(), any: None, always: Vec::new() };
     if !mixed && members.collect(particle, namespace) {
         let order = match particle.term {
             Term::Group(Order::All, _) => Order::All,
@@ -210,7 +224,7 @@ pub(super) fn body(particle: &Particle, mixed: bool, namespace: &Arc<str>) -> Bo
         };
         return Body::Members { children: members.indexed(), order };
     }
-    let mut items = Children { list: Vec::new(), by_key: HashMap::new(), any: None };
+    let mut items = Children { list: Vec::new(), by_key: HashMap::new(), any: None, always: Vec::new() };
     items.collect_all(particle, namespace);
     Body::Items { children: items.indexed() }
 }
@@ -226,6 +240,7 @@ impl Children {
             Term::Element(element) => {
                 let child = Child::of(element, namespace, (particle.min, particle.max));
                 let is_new = self.by_key.insert(child.key.clone(), self.list.len()).is_none();
+                self.always.extend(child.always.then_some(self.list.len()));
                 self.list.push(child);
                 is_new
             }
@@ -239,6 +254,8 @@ impl Children {
                     as_type: None,
                     many: true,
                     is_required: particle.min > 0,
+                    always: false,
+                    takes_null: false,
                 };
                 let is_first = self.any.replace(self.list.len()).is_none();
                 self.by_key.insert(any.key.clone(), self.list.len());
@@ -303,7 +320,9 @@ impl Children {
         }
         let known = |key: &str| self.by_key.get(key).copied().filter(|place| is(&self.list[*place]));
         let plain = if namespace.is_empty() || namespace == payload { known(local) } else { None };
-        plain.or_else(|| known(&clark(namespace, local)))
+        // The key of an element that comes from a JSON Schema may have another spelling.
+        let spelled = || self.list.iter().position(|child| child.local == local && child.key != local && is(child));
+        plain.or_else(|| known(&clark(namespace, local))).or_else(spelled)
     }
 
     /// The keys, for a person.
@@ -321,8 +340,10 @@ impl Child {
             ty: element.ty,
             nillable: element.nillable,
             as_type: element.as_type.as_ref().map(|(namespace, local)| clark(namespace, local)),
-            many: max != Some(1),
+            many: max != Some(1) || element.json.as_ref().is_some_and(|json| json.many),
             is_required: min > 0,
+            always: element.json.as_ref().is_some_and(|json| json.always),
+            takes_null: element.json.as_ref().is_some_and(|json| json.null),
         }
     }
 }
@@ -384,6 +405,9 @@ impl Value {
 
 /// The name of the property of an element: its local name, unless it is in a namespace that is not the payload's.
 pub(super) fn element_key(element: &Element, namespace: &Arc<str>) -> String {
+    if let Some(json) = &element.json {
+        return json.key.clone();
+    }
     match element.namespace.is_empty() || element.namespace == *namespace {
         true => element.local.clone(),
         false => clark(&element.namespace, &element.local),

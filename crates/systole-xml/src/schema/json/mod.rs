@@ -12,7 +12,7 @@
 //! A JSON Schema allows as much as its keywords can tell. Rules beyond them stand in a `description`, as in the prompt.
 
 mod content;
-mod document;
+pub(in crate::schema) mod document;
 mod error;
 mod literal;
 mod mapping;
@@ -35,7 +35,7 @@ pub use error::{FromJsonError, JsonProblem};
 pub(crate) use mapping::Mapping;
 use mapping::{clark, is_bare};
 pub use read::JsonPayload;
-pub(in crate::schema) use read::{convert, named, objects, parse};
+pub(in crate::schema) use read::{convert, named, objects, parse, read_schema};
 pub use refusal::JsonRefusal;
 use shapes::{Shape, uses};
 use sketch::Sketch;
@@ -68,6 +68,32 @@ pub(crate) fn schema(model: &Model, example: impl FnOnce() -> Option<Value>) -> 
         out.insert("$defs".to_owned(), definitions.into());
     }
     Value::Object(out)
+}
+
+/// The JSON Schema of a payload with its name: an object of one property.
+pub(in crate::schema) fn named_schema(schema: &Value, mapping: &Mapping, name: &str) -> Value {
+    let mut whole = schema.as_object().cloned().unwrap_or_default();
+    let definitions = whole.remove("$defs");
+    ["$schema", "title", "examples"].iter().for_each(|keyword| drop(whole.remove(*keyword)));
+    // The text of a payload that has nothing else stands behind the name by itself.
+    let text = match (mapping.is_value(), whole.get_mut("properties")) {
+        (true, Some(Value::Object(properties))) => properties.remove("$"),
+        _ => None,
+    };
+    let mut inner = text.unwrap_or(Value::Object(whole.clone()));
+    if let (Value::Object(inner), Some(doc)) = (&mut inner, whole.remove("description")) {
+        inner.entry("description").or_insert(doc);
+    }
+    let mut schema = serde_json::json!({
+        "type": "object",
+        "properties": { name: inner },
+        "required": [name],
+        "additionalProperties": false,
+    });
+    if let Some(definitions) = definitions {
+        schema["$defs"] = definitions;
+    }
+    schema
 }
 
 /// The name of the definition of elements that the schema doesn't describe.

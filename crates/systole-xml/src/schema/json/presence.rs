@@ -31,7 +31,13 @@ impl Presence {
         };
         match &particle.term {
             _ if particle.max == Some(0) => Self::default(),
-            Term::Element(element) => one(element_key(element, namespace)),
+            Term::Element(element) => {
+                let mut one = one(element_key(element, namespace));
+                if element.json.as_ref().is_some_and(|json| json.always) {
+                    one.required.clone_from(&one.names);
+                }
+                one
+            }
             Term::Any(_) => one(ANY.to_owned()),
             Term::Group(Order::Choice, parts) => Self::choice(particle.min == 0, parts, namespace),
             Term::Group(Order::Sequence | Order::All, parts) => {

@@ -60,6 +60,15 @@ pub(in crate::schema) fn parse<'t>(json: &'t str, limits: &XmlLimits) -> Result<
     Document::read(json, Limits::of(limits))
 }
 
+/// Reads a JSON Schema.
+pub(in crate::schema) fn read_schema(text: &str) -> Result<Document<'_>, FromJsonError> {
+    /// Bytes of a schema, at most.
+    const BYTES: usize = 16 << 20;
+    /// Values in each other, at most.
+    const DEPTH: usize = 192;
+    Document::read(text, Limits { bytes: BYTES, depth: DEPTH })
+}
+
 /// The objects of a document that is an array, each as it is written; `None` if it is no array.
 pub(in crate::schema) fn objects<'t>(json: &'t str, limits: &XmlLimits) -> Result<Option<Vec<&'t str>>, FromJsonError> {
     Ok(parse(json, limits)?.objects().map(Iterator::collect))
@@ -297,7 +306,8 @@ impl<'w, 't> Walk<'w, 't> {
             document.members(node).find(|(key, _)| key == "@xsi:type").map(|(_, value)| document.scalar(value));
         let expected = child.and_then(|child| child.as_type.as_deref());
         // A type that the schema of JSON doesn't have.
-        let form = if as_type.is_some() && as_type.as_deref() != expected { &Form::Open } else { form };
+        let is_other = as_type.is_some() && as_type.as_deref() != expected && !self.mapping.is_json;
+        let form = if is_other { &Form::Open } else { form };
         let (known, any_attributes, content) = match form {
             Form::Object(object) => (&object.attributes[..], object.any_attributes, Some(&object.content)),
             Form::Value(_) => (&[][..], false, None),
@@ -319,7 +329,7 @@ impl<'w, 't> Walk<'w, 't> {
                         self.content.push((place, value));
                         hint = place + 1;
                     }
-                    None if key == "$" => text = Some(value),
+                    None if key == "$" && !(self.mapping.is_json && children.is_some()) => text = Some(value),
                     None => return Err((value, self.unknown(key.into_owned(), form))),
                 }
                 continue;
@@ -335,7 +345,7 @@ impl<'w, 't> Walk<'w, 't> {
             let (namespace, local) = match name.split_once(':').filter(|_| !name.starts_with('{')) {
                 Some(("xsi", local)) => (ns::XSI, local),
                 Some(("xml", local)) => (ns::XML, local),
-                Some(("xmlns", prefix)) if is_ncname(prefix) => {
+                Some(("xmlns", prefix)) if is_ncname(prefix) && !self.mapping.is_json => {
                     let uri = document.scalar(value);
                     self.out.push_str(" xmlns:");
                     self.out.push_str(prefix);
@@ -348,7 +358,7 @@ impl<'w, 't> Walk<'w, 't> {
                     None => ("", name),
                 },
             };
-            if !any_attributes && namespace != ns::XSI {
+            if !any_attributes && (namespace != ns::XSI || self.mapping.is_json) {
                 return Err((value, self.unknown(key.clone().into_owned(), form)));
             }
             if !is_ncname(local) || matches!(namespace, ns::XMLNS) {
@@ -420,8 +430,16 @@ impl<'w, 't> Walk<'w, 't> {
                     self.content.sort_by_key(|(place, _)| *place);
                 }
                 let Some(children) = children else { return Ok(()) };
+                if let Some(place) =
+                    children.always.iter().find(|place| !self.content.iter().any(|(at, _)| at == *place))
+                {
+                    return Err((node, JsonProblem::Missing { name: children.list[*place].key.clone() }));
+                }
                 for &(place, value) in &self.content {
                     let child = &children.list[place];
+                    if child.takes_null && document.kind(value) == Kind::Null {
+                        continue;
+                    }
                     if !child.many {
                         self.tasks.push(Task::Element(child, value));
                         continue;
@@ -485,6 +503,11 @@ impl<'w, 't> Walk<'w, 't> {
             (Value::Integer { .. }, Kind::Number) => expanded(text(), true).map_err(|problem| (node, problem)),
             (Value::Decimal, Kind::Number) => expanded(text(), false).map_err(|problem| (node, problem)),
             (Value::Float, Kind::Number) => Ok(text()),
+            (Value::Boolean | Value::Integer { .. } | Value::Decimal | Value::Float, Kind::Plain | Kind::Escaped)
+                if self.mapping.is_json =>
+            {
+                Err(refused())
+            }
             (Value::Integer { is_large: true } | Value::Decimal, Kind::Plain | Kind::Escaped) => Ok(text()),
             // A literal that JSON can't write as a number or a truth value.
             (Value::Boolean | Value::Integer { .. } | Value::Float, Kind::Plain | Kind::Escaped) => {

@@ -123,12 +123,18 @@ fn atomic(xsd_type: &'static XsdType, facets: &Facets) -> Rules {
     }
 }
 
+/// Bounds that say of numbers only that they are some.
+const WIDEST: [&str; 2] = ["-1.7976931348623157E308", "1.7976931348623157E308"];
+
 /// The rules of a type of numbers; `known` are the least and the greatest of the built-in type.
 fn numeric(name: &str, xsd_type: &XsdType, facets: &Facets, known: (Option<i128>, Option<i128>)) -> Rules {
     let mut rules = Rules::of_type(name);
     let ends =
         [("minimum", "exclusiveMinimum", &facets.min, known.0), ("maximum", "exclusiveMaximum", &facets.max, known.1)];
     for (inclusive, exclusive, bound, known) in ends {
+        if bound.as_ref().is_some_and(|bound| !bound.exclusive && WIDEST.contains(&bound.value.as_str())) {
+            continue;
+        }
         let (keyword, number) = match bound {
             Some(Bound { value, exclusive: true }) => (exclusive, literal::number(xsd_type, value)),
             Some(Bound { value, .. }) => (inclusive, literal::number(xsd_type, value)),
@@ -144,6 +150,8 @@ fn numeric(name: &str, xsd_type: &XsdType, facets: &Facets, known: (Option<i128>
     let literals = match MappedValue::atomic(xsd_type, facets) {
         MappedValue::Integer { is_large: true } => "^-?[0-9]+$",
         MappedValue::Decimal => r"^-?[0-9]+(?:\.[0-9]+)?$",
+        // Both bounds leave numbers alone.
+        MappedValue::Float if facets.min.is_some() && facets.max.is_some() => return rules,
         MappedValue::Float => "^(?:-?INF|NaN)$",
         _ => return rules,
     };

@@ -80,6 +80,18 @@ enum Shape {
     Items { is_first: bool },
 }
 
+/// Writes the arrays without items among some children.
+#[inline]
+fn push_empty(out: &mut String, children: &Children, places: std::ops::Range<usize>) {
+    for place in children.always.iter().filter(|place| places.contains(place)) {
+        if !out.ends_with('{') {
+            out.push(',');
+        }
+        push_key(out, &children.list[*place].key);
+        out.push_str("[]");
+    }
+}
+
 impl<'w, 'a> Walk<'w, 'a> {
     /// Writes the next part of the innermost open element; `false` once none is open.
     fn step(&mut self) -> bool {
@@ -113,6 +125,10 @@ impl<'w, 'a> Walk<'w, 'a> {
                     if *in_array {
                         self.out.push(']');
                     }
+                    let behind = last.map_or(0, |last| last + 1);
+                    if let Some(children) = children {
+                        push_empty(&mut self.out, children, behind..children.list.len());
+                    }
                     return self.close();
                 };
                 let uri = self.cursor.uri_name(tag.uri());
@@ -126,6 +142,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                     if std::mem::replace(in_array, child.many) {
                         self.out.push(']');
                     }
+                    push_empty(&mut self.out, children, last.map_or(0, |last| last + 1)..place);
                     if !self.out.ends_with('{') {
                         self.out.push(',');
                     }

@@ -152,6 +152,7 @@ impl<'a> Derivation<'a> {
                 nillable: false,
                 constraints: Vec::new(),
                 hints: field.view.hints(),
+                json: None,
             }))
         };
         let placeholder = element(0);
@@ -233,6 +234,7 @@ impl<'a> Derivation<'a> {
             nillable: false,
             constraints: Vec::new(),
             hints,
+            json: None,
         })
     }
 }

@@ -103,8 +103,9 @@ impl<'a> Derivation<'a> {
             nillable: false,
             constraints: Vec::new(),
             hints,
+            json: None,
         };
-        Ok(Model { root, types: Arc::new(self.types), is_whole: true })
+        Ok(Model { root, types: Arc::new(self.types), is_whole: true, is_json: false })
     }
 
     /// The type of a value that is one element.

@@ -2,6 +2,7 @@
 //! golden files and instances.
 
 mod checker;
+mod contracts;
 mod judges;
 mod payloads;
 mod random;

@@ -132,8 +132,8 @@ impl<'r, 'a> Components<'r, 'a> {
         let types = Arc::new(projection.types);
         let is_whole = self.substitutions.is_empty();
         let model = |(name, root): (&QName, Option<model::Element>)| match root {
-            Some(root) => Model { root, types: types.clone(), is_whole },
-            None => Model { root: opaque(name), types: types.clone(), is_whole: false },
+            Some(root) => Model { root, types: types.clone(), is_whole, is_json: false },
+            None => Model { root: opaque(name), types: types.clone(), is_whole: false, is_json: false },
         };
         roots.into_iter().map(model).collect()
     }
@@ -223,7 +223,18 @@ impl Projection<'_, '_, '_> {
             self.spend(1 + words.len() / VALUE)?;
             constraints.push(words);
         }
-        Some(model::Element { namespace, local, doc, ty, as_type, fixed, nillable, constraints, hints: Vec::new() })
+        Some(model::Element {
+            namespace,
+            local,
+            doc,
+            ty,
+            as_type,
+            fixed,
+            nillable,
+            constraints,
+            hints: Vec::new(),
+            json: None,
+        })
     }
 
     fn name(&mut self, name: &Name) -> Option<(Arc<str>, String)> {

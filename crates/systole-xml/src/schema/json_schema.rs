@@ -1,0 +1,885 @@
+//! Contracts that are written as JSON Schema (draft 2020-12): the payloads of a document, as if a Rust type had described them.
+//!
+//! An object is an element, its properties are child elements in the order of the document, those that begin with `@` are
+//! attributes, and arrays are repeated elements. The JSON of the payloads is that of the document: each element knows the name
+//! of its property, and whether it is an array. `docs/json.md` has the rules.
+//!
+//! Objects have no other properties than those that are declared. A keyword that narrows values and has no counterpart in XML
+//! Schema is refused with its place; annotations and `format`, which is one unless a validator is told otherwise, narrow nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::contract::{ContractError, DocumentProblem};
+use super::derive::compile;
+use super::example::{Measure, Sizes, too_many};
+use super::json::document::{Document, Kind, NodeId};
+use super::json::{FromJsonError, read_schema};
+use super::model::{
+    Attribute, Beside, Bound, Complex, Content, Element, Enumerator, Facets, JsonElement, Model, Order, Particle,
+    Simple, Term, Type, TypeId, Variety,
+};
+use super::pattern::Pattern;
+use super::payload_schema::ExampleSearch;
+use super::simple::{SimpleType, XsdType};
+use super::source::digest;
+use super::{Catalog, PayloadSchema, Validator};
+use crate::ladder::chars::has_scheme;
+use crate::ladder::escape::uncarriable;
+use crate::vocab::{Position, QName, XmlLimits, is_ncname};
+
+/// The greatest and the least whole number that each reader of JSON keeps (RFC 8259, section 6).
+const WHOLE: i64 = (1 << 53) - 1;
+
+/// The bounds of numbers: they exclude the values of `xs:double` that JSON can't write.
+const FINITE: [&str; 2] = ["-1.7976931348623157E308", "1.7976931348623157E308"];
+
+/// References that are followed in a row.
+const REFERENCES: usize = 64;
+
+/// Keywords that narrow values, and that contracts can't have.
+const UNSUPPORTED: [&str; 22] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "dependentRequired",
+    "dependencies",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "prefixItems",
+    "additionalItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "multipleOf",
+    "$dynamicRef",
+    "$recursiveRef",
+];
+
+impl PayloadSchema {
+    /// The payloads of a JSON Schema document (draft 2020-12): the value that it describes, under the name of the file, or, where it
+    /// describes none, each of its `$defs`. Their namespace is the `$id` of the document; without it they have none.
+    ///
+    /// # Errors
+    /// [`ContractError::Document`] with the place, the JSON pointer and the reason.
+    pub fn from_json_schema(name: &str, text: &str) -> Result<Vec<Self>, ContractError> {
+        let document = read_schema(text).map_err(|error| no_document(name, &error))?;
+        let maker = |namespace: &Arc<str>| Maker {
+            document: &document,
+            name,
+            namespace: namespace.clone(),
+            types: Vec::new(),
+            made: HashMap::new(),
+            names: HashSet::new(),
+        };
+        let reader = maker(&"".into());
+        if document.kind(0) != Kind::Object {
+            return Err(
+                reader.wrong(0, "a JSON Schema is an object: write {\"type\": \"object\", \"properties\": {…}}")
+            );
+        }
+        let namespace: Arc<str> = reader.namespace()?.into();
+        let mut payloads = Vec::new();
+        for (local, node) in reader.roots()? {
+            let mut maker = maker(&namespace);
+            let model = maker.payload(&local, node)?;
+            let qname = QName::new(&namespace, &local).map_err(|_| {
+                reader.wrong(node, "the name of a payload is a letter or '_', then letters, digits, '-', '_' and '.'")
+            })?;
+            payloads.push(assembled(&reader, qname, model, node)?);
+        }
+        Ok(payloads)
+    }
+}
+
+/// Compiles a payload, and gives it the author's first example.
+fn assembled(
+    reader: &Maker<'_, '_>,
+    qname: QName,
+    mut model: Model,
+    node: NodeId,
+) -> Result<PayloadSchema, ContractError> {
+    let depths = Sizes::of(&model, Measure::DEPTH);
+    if depths.element(&model.root).is_none() {
+        return Err(reader.wrong(node, "each value would need another one in it without end: make a property optional"));
+    }
+    if let Some(elements) = too_many(&model, &Sizes::of(&model, Measure::ELEMENTS)) {
+        return Err(reader.problem(node, DocumentProblem::TooMany { elements }));
+    }
+    let (document, grammar) =
+        compile(&mut model).map_err(|error| reader.wrong(node, &format!("it makes no XML Schema: {error}")))?;
+    let root = grammar.element(qname.namespace(), qname.local());
+    let root = root.ok_or_else(|| reader.wrong(node, "its element is not declared"))?;
+    let digest = digest([blake3::hash(document.as_bytes()).into()]);
+    let search = ExampleSearch::new(EXAMPLES, 1);
+    let schema =
+        PayloadSchema::assemble(qname, (digest, (grammar, root)), document, model, (Default::default(), search));
+    let example = reader.member(node, "examples").filter(|all| reader.document.kind(*all) == Kind::Array);
+    let Some(example) = example.and_then(|all| reader.document.items(all).next()) else { return Ok(schema) };
+    let mut validator = Validator::new(Arc::new(Catalog::only([schema.clone()])));
+    let name = serde_json::Value::from(schema.qname().local());
+    let named = format!("{{{name}:{}}}", reader.document.value(example));
+    match validator.payload_of_json(named.as_bytes(), |_| true, &XmlLimits::default()) {
+        Ok(valid) => Ok(schema.with_example(valid.payload().clone())),
+        Err(refusal) => Err(reader.wrong(example, &format!("the example is not valid: {refusal}"))),
+    }
+}
+
+/// Steps that are taken to make an example of a payload.
+const EXAMPLES: usize = 1 << 20;
+
+fn no_document(name: &str, error: &FromJsonError) -> ContractError {
+    let (line, column) = error.at.unwrap_or((1, 1));
+    let at = Position { line: line as u32, column: column as u32 };
+    let problem = DocumentProblem::Rule(error.problem.to_string()).bounded();
+    ContractError::Document { document: name.to_owned(), at, problem }
+}
+
+/// The models of a document in the making.
+struct Maker<'d, 't> {
+    document: &'d Document<'t>,
+    name: &'d str,
+    namespace: Arc<str>,
+    types: Vec<Type>,
+    /// The types of definitions.
+    made: HashMap<NodeId, TypeId>,
+    names: HashSet<String>,
+}
+
+/// A schema behind its references.
+struct Resolved {
+    node: NodeId,
+    /// True if the value may be null.
+    nullable: bool,
+    doc: String,
+    /// The name of the definition that it is.
+    definition: Option<String>,
+    /// Alternatives of which each is one value.
+    values: Option<Vec<NodeId>>,
+    ty: &'static str,
+}
+
+/// A value of a property.
+struct Value {
+    ty: TypeId,
+    doc: String,
+    nullable: bool,
+    fixed: Option<String>,
+}
+
+impl Maker<'_, '_> {
+    fn problem(&self, node: NodeId, problem: DocumentProblem) -> ContractError {
+        let (line, column) = self.document.place(node);
+        let at = Position { line: line as u32, column: column as u32 };
+        ContractError::Document { document: self.name.to_owned(), at, problem: problem.bounded() }
+    }
+
+    /// The error of a part of the document.
+    fn wrong(&self, node: NodeId, why: &str) -> ContractError {
+        let pointer = self.document.pointer(node);
+        let at = if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
+        self.problem(node, DocumentProblem::Rule(format!("{at}{why}")))
+    }
+
+    fn member(&self, object: NodeId, key: &str) -> Option<NodeId> {
+        if self.document.kind(object) != Kind::Object {
+            return None;
+        }
+        self.document.members(object).find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    fn text(&self, object: NodeId, key: &str) -> Result<Option<String>, ContractError> {
+        let Some(value) = self.member(object, key) else { return Ok(None) };
+        match self.document.kind(value) {
+            Kind::Plain | Kind::Escaped => Ok(Some(self.document.scalar(value).into_owned())),
+            _ => Err(self.wrong(value, "expected a string")),
+        }
+    }
+
+    /// The namespace of all payloads: the `$id`.
+    fn namespace(&self) -> Result<String, ContractError> {
+        let Some(id) = self.text(0, "$id")? else { return Ok(String::new()) };
+        let id = id.trim_end_matches('#').to_owned();
+        let is_uri = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '<' | '>' | '"' | '{' | '}');
+        if !has_scheme(id.as_bytes()) || !id.chars().all(is_uri) {
+            let node = self.member(0, "$id").unwrap_or(0);
+            let why = "it becomes the namespace of the payloads: write an absolute URI, such as urn:example:orders:v1, or leave it out";
+            return Err(self.wrong(node, why));
+        }
+        Ok(id)
+    }
+
+    /// The names of the payloads, and their schemas.
+    fn roots(&self) -> Result<Vec<(String, NodeId)>, ContractError> {
+        let describes = ["type", "properties", "$ref", "enum", "const", "anyOf", "oneOf", "allOf"];
+        if describes.iter().any(|keyword| self.member(0, keyword).is_some()) {
+            let file = self.name.rsplit(['/', '\\']).next().unwrap_or_default();
+            let stem = file.strip_suffix(".json").unwrap_or(file);
+            let stem = stem.strip_suffix(".schema").unwrap_or(stem);
+            let local = kebab(stem);
+            if !is_ncname(&local) {
+                let why = format!(
+                    "the payload would be named '{local}' after its file, which is no name in XML: rename the file, or write the schema in $defs"
+                );
+                return Err(self.wrong(0, &why));
+            }
+            return Ok(vec![(local, 0)]);
+        }
+        let definitions = ["$defs", "definitions"].iter().find_map(|key| self.member(0, key));
+        let definitions = definitions.filter(|node| self.document.kind(*node) == Kind::Object);
+        let roots: Vec<_> = definitions.into_iter().flat_map(|node| self.document.members(node)).collect();
+        if roots.is_empty() {
+            return Err(self.wrong(0, "it describes no value: write \"type\": \"object\" with \"properties\", or several payloads in \"$defs\""));
+        }
+        roots
+            .into_iter()
+            .map(|(key, node)| {
+                let local = kebab(&key);
+                match is_ncname(&local) {
+                    true => Ok((local, node)),
+                    false => Err(self.wrong(node, &format!("'{local}' is no name of a payload: begin with a letter, and write letters, digits, '-', '_' and '.'"))),
+                }
+            })
+            .collect()
+    }
+
+    fn payload(&mut self, local: &str, node: NodeId) -> Result<Model, ContractError> {
+        let resolved = self.resolve(node)?;
+        if resolved.nullable {
+            return Err(self.wrong(node, "a payload can't be null: write one type"));
+        }
+        if resolved.ty == "array" {
+            return Err(self.wrong(node, "a payload can't be an array: write an object with a property that is one"));
+        }
+        // A payload whose type is referred to, also by itself, has a named one.
+        let Value { ty, doc, fixed, .. } = self.value(resolved, true)?;
+        let mut root = Element::plain(self.namespace.clone(), local.to_owned(), ty);
+        (root.doc, root.fixed) = (doc, fixed);
+        let types = Arc::new(std::mem::take(&mut self.types));
+        Ok(Model { root, types, is_whole: true, is_json: true })
+    }
+
+    /// Follows references, and takes `null` out of the types.
+    fn resolve(&self, node: NodeId) -> Result<Resolved, ContractError> {
+        let (mut at, mut nullable, mut doc, mut definition, mut values) = (node, false, String::new(), None, None);
+        for _ in 0..REFERENCES {
+            if self.document.kind(at) != Kind::Object {
+                return Err(self.wrong(
+                    at,
+                    "a schema that allows everything or nothing is no contract: write an object with a \"type\"",
+                ));
+            }
+            if doc.is_empty() {
+                doc = self.doc(at)?;
+            }
+            for (key, value) in self.document.members(at) {
+                if UNSUPPORTED.contains(&&*key) {
+                    return Err(self.wrong(value, "contracts can't have this keyword, which XML Schema has no counterpart of: describe the rule in the \"description\""));
+                }
+            }
+            if let Some(reference) = self.member(at, "$ref") {
+                let target = self.target(reference)?;
+                let key = self.document.parent(target).and_then(|(_, key)| key);
+                definition = Some(key.map_or_else(|| "payload".to_owned(), Into::into));
+                at = target;
+                continue;
+            }
+            let only = |key| self.member(at, key).map(|list| (list, self.document.items(list).collect::<Vec<_>>()));
+            if let Some((list, items)) = only("allOf") {
+                let [item] = items[..] else {
+                    return Err(self.wrong(list, "several schemas at once: write their properties in one object"));
+                };
+                self.alone(at, "allOf")?;
+                at = item;
+                continue;
+            }
+            if let Some((list, items)) = only("anyOf").or_else(|| only("oneOf")) {
+                let is_null = |item: &NodeId| {
+                    self.member(*item, "type")
+                        .is_some_and(|ty| self.document.scalar(ty) == "null" && self.document.kind(ty) != Kind::Array)
+                };
+                let (nulls, others): (Vec<NodeId>, Vec<NodeId>) = items.into_iter().partition(is_null);
+                nullable |= !nulls.is_empty();
+                if let [item] = others[..] {
+                    self.alone(at, "anyOf")?;
+                    at = item;
+                    continue;
+                }
+                let constants: Option<Vec<NodeId>> = others.iter().map(|item| self.member(*item, "const")).collect();
+                match constants.filter(|constants| !constants.is_empty()) {
+                    Some(constants) => values = Some(constants),
+                    None => {
+                        return Err(self.wrong(list, "a choice of several shapes: write one object with optional properties, one for each shape, or a payload for each"));
+                    }
+                }
+            }
+            let ty = self.type_name(at, values.as_deref(), &mut nullable)?;
+            return Ok(Resolved { node: at, nullable, doc, definition, values, ty });
+        }
+        Err(self.wrong(node, "its references lead in a circle"))
+    }
+
+    /// Refuses keywords beside one that would narrow its value.
+    fn alone(&self, node: NodeId, keyword: &str) -> Result<(), ContractError> {
+        let narrows = [
+            "type",
+            "properties",
+            "required",
+            "items",
+            "enum",
+            "const",
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "minLength",
+            "maxLength",
+            "pattern",
+            "minItems",
+            "maxItems",
+        ];
+        let found = self.document.members(node).find(|(key, _)| narrows.contains(&&**key));
+        match found {
+            Some((_, value)) => {
+                Err(self.wrong(value, &format!("write it in the schema of the \"{keyword}\" beside it")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn doc(&self, node: NodeId) -> Result<String, ContractError> {
+        let mut doc = self.text(node, "description")?.unwrap_or_default();
+        if let Some(default) = self.member(node, "default").filter(|node| self.document.kind(*node) != Kind::Null) {
+            let space = if doc.is_empty() { "" } else { " " };
+            doc += &format!("{space}Default: {}.", self.document.value(default));
+        }
+        Ok(doc.chars().filter(|c| uncarriable(c.encode_utf8(&mut [0; 4])).is_none()).collect())
+    }
+
+    /// The schema that a reference names.
+    fn target(&self, reference: NodeId) -> Result<NodeId, ContractError> {
+        let text = self.document.scalar(reference);
+        let refused = || {
+            self.wrong(
+                reference,
+                "only references within the document are followed, such as \"#/$defs/Line\": nothing is fetched",
+            )
+        };
+        let pointer = text.strip_prefix('#').ok_or_else(refused)?;
+        let mut at = 0;
+        for step in pointer.split('/').skip(1) {
+            let step = step.replace("~1", "/").replace("~0", "~").replace("%25", "%");
+            let next = match self.document.kind(at) {
+                Kind::Object => self.member(at, &step),
+                Kind::Array => step.parse().ok().and_then(|index| self.document.items(at).nth(index)),
+                _ => None,
+            };
+            at = next.ok_or_else(|| self.wrong(reference, &format!("there is no '{text}' in the document")))?;
+        }
+        if !pointer.is_empty() && !pointer.starts_with('/') {
+            return Err(refused());
+        }
+        Ok(at)
+    }
+
+    /// The type of a value, without null.
+    fn type_name(
+        &self,
+        node: NodeId,
+        values: Option<&[NodeId]>,
+        nullable: &mut bool,
+    ) -> Result<&'static str, ContractError> {
+        const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
+        let known = |node: NodeId| {
+            let text = self.document.scalar(node);
+            let found = TYPES.into_iter().find(|ty| *ty == text);
+            found.ok_or_else(|| {
+                self.wrong(
+                    node,
+                    "expected a type: object, array, string, integer, number or boolean, or with null beside it",
+                )
+            })
+        };
+        if let Some(ty) = self.member(node, "type") {
+            if self.document.kind(ty) != Kind::Array {
+                return known(ty);
+            }
+            let (nulls, others): (Vec<NodeId>, Vec<NodeId>) =
+                self.document.items(ty).partition(|item| self.document.scalar(*item) == "null");
+            *nullable |= !nulls.is_empty();
+            let names = others.iter().map(|item| known(*item)).collect::<Result<Vec<_>, _>>()?;
+            return match names[..] {
+                [only] => Ok(only),
+                ["integer", "number"] | ["number", "integer"] => Ok("number"),
+                _ => Err(self.wrong(ty, "a value of several types: write one, or with null beside it")),
+            };
+        }
+        if self.member(node, "properties").is_some() {
+            return Ok("object");
+        }
+        if self.member(node, "items").is_some() {
+            return Ok("array");
+        }
+        let of_enum = self.member(node, "enum").map(|list| self.document.items(list).collect::<Vec<_>>());
+        let listed = self.member(node, "const").map(|one| vec![one]).or(of_enum).or_else(|| values.map(<[_]>::to_vec));
+        let kinds = listed.unwrap_or_default().into_iter().map(|value| match self.document.kind(value) {
+            Kind::Plain | Kind::Escaped => "string",
+            Kind::True | Kind::False => "boolean",
+            Kind::Number if self.whole(value).is_some() => "integer",
+            Kind::Number => "number",
+            Kind::Null => "null",
+            Kind::Array | Kind::Object => "several",
+        });
+        let kinds: Vec<&str> = kinds.collect();
+        *nullable |= kinds.contains(&"null");
+        let kinds: HashSet<&str> = kinds.into_iter().filter(|kind| *kind != "null").collect();
+        match kinds.iter().collect::<Vec<_>>()[..] {
+            [only] if *only != "several" => Ok(TYPES.into_iter().find(|ty| ty == only).unwrap_or("string")),
+            [_, _] if kinds.contains("integer") && kinds.contains("number") => Ok("number"),
+            [] => Err(self.wrong(node, "it says nothing of the value: write its \"type\"")),
+            _ => Err(self.wrong(node, "values of several types: write values of one type")),
+        }
+    }
+
+    /// The value of a number that is whole and that each reader of JSON keeps.
+    fn whole(&self, node: NodeId) -> Option<i64> {
+        let number: f64 = self.document.scalar(node).parse().ok()?;
+        (number.fract() == 0.0 && number.abs() <= WHOLE as f64).then_some(number as i64)
+    }
+
+    fn value(&mut self, resolved: Resolved, is_root: bool) -> Result<Value, ContractError> {
+        let Resolved { node, nullable, doc, definition, values, ty } = resolved;
+        let values = values.or_else(|| self.member(node, "const").map(|one| vec![one]));
+        let values = values.or_else(|| self.member(node, "enum").map(|list| self.document.items(list).collect()));
+        let values: Option<Vec<NodeId>> =
+            values.map(|all| all.into_iter().filter(|value| self.document.kind(*value) != Kind::Null).collect());
+        let mut fixed = None;
+        let id = match ty {
+            "object" if values.is_some() => {
+                return Err(self.wrong(node, "only strings, numbers and truth values can be listed"));
+            }
+            "object" => self.object(node, definition, is_root)?,
+            "boolean" => {
+                if let Some(values) = &values {
+                    let texts: HashSet<_> = values.iter().map(|value| self.document.scalar(*value)).collect();
+                    fixed = Some(texts)
+                        .filter(|texts| texts.len() == 1)
+                        .and_then(|texts| texts.into_iter().next())
+                        .map(Into::into);
+                }
+                self.simple(XsdType::BOOLEAN, Facets::default())
+            }
+            "string" => {
+                let facets = self.string(node, values.as_deref())?;
+                self.simple(XsdType::STRING, facets)
+            }
+            "integer" => {
+                let facets = self.integer(node, values.as_deref())?;
+                self.simple(XsdType::LONG, facets)
+            }
+            "number" => {
+                let facets = self.number(node, values.as_deref())?;
+                self.simple(XsdType::DOUBLE, facets)
+            }
+            _ => {
+                return Err(
+                    self.wrong(node, "an array in an array: write an object with a property that is the inner one")
+                );
+            }
+        };
+        Ok(Value { ty: id, doc, nullable, fixed })
+    }
+
+    fn simple(&mut self, base: &'static XsdType, facets: Facets) -> TypeId {
+        let definition = if facets.is_empty() { SimpleType::xsd_type(base.name) } else { None };
+        let (name, doc) = (None, String::new());
+        self.types.push(Type::Simple(Simple { name, doc, variety: Variety::Atomic(base), facets, definition }));
+        self.types.len() - 1
+    }
+
+    fn count(&self, node: NodeId, keyword: &str) -> Result<Option<u64>, ContractError> {
+        let Some(value) = self.member(node, keyword) else { return Ok(None) };
+        let count = self
+            .whole(value)
+            .filter(|_| self.document.kind(value) == Kind::Number)
+            .and_then(|count| u64::try_from(count).ok());
+        count.map(Some).ok_or_else(|| self.wrong(value, "expected a whole number from 0 on"))
+    }
+
+    fn enumerators(
+        &self,
+        values: &[NodeId],
+        text: impl Fn(NodeId) -> Option<String>,
+    ) -> Result<Vec<Enumerator>, ContractError> {
+        let enumerator = |value: &NodeId| match text(*value) {
+            Some(text) => {
+                // The docs of an alternative stand beside its value.
+                let alternative =
+                    self.document.parent(*value).filter(|(_, key)| key.as_deref() == Some("const") && values.len() > 1);
+                let doc = alternative.map(|(parent, _)| self.text(parent, "description")).transpose()?.flatten();
+                Ok(Enumerator { value: text, namespace: None, doc: doc.unwrap_or_default() })
+            }
+            None => Err(self.wrong(*value, "the value is not of the type of the schema")),
+        };
+        values.iter().map(enumerator).collect()
+    }
+
+    fn string(&self, node: NodeId, values: Option<&[NodeId]>) -> Result<Facets, ContractError> {
+        let mut facets = Facets::default();
+        (facets.min_length, facets.max_length) =
+            (self.count(node, "minLength")?.filter(|min| *min > 0), self.count(node, "maxLength")?);
+        if let Some(written) = self.member(node, "pattern") {
+            let pattern = self.text(node, "pattern")?.unwrap_or_default();
+            let pattern = Pattern::from_rust(&of_ecma(&pattern));
+            facets.patterns = vec![pattern.map_err(|why| {
+                self.wrong(
+                    written,
+                    &format!("XML Schema has no counterpart of this pattern, since {why}: write a simpler one"),
+                )
+            })?];
+        }
+        if let Some(values) = values {
+            let text = |value: NodeId| {
+                let is_text = matches!(self.document.kind(value), Kind::Plain | Kind::Escaped);
+                is_text.then(|| self.document.scalar(value).into_owned())
+            };
+            facets.values = self.enumerators(values, text)?;
+            if let Some(at) = facets.values.iter().position(|known| uncarriable(&known.value).is_some()) {
+                return Err(self.wrong(values[at], "XML can't carry a character of this value: leave it out"));
+            }
+        }
+        Ok(facets)
+    }
+
+    fn bound(&self, node: NodeId, keyword: &str) -> Result<Option<(f64, NodeId)>, ContractError> {
+        let Some(value) = self.member(node, keyword) else { return Ok(None) };
+        let number = Some(value).filter(|value| self.document.kind(*value) == Kind::Number);
+        let number = number
+            .and_then(|value| self.document.scalar(value).parse::<f64>().ok())
+            .filter(|number| number.is_finite());
+        number.map(|number| Some((number, value))).ok_or_else(|| self.wrong(value, "expected a number"))
+    }
+
+    fn integer(&self, node: NodeId, values: Option<&[NodeId]>) -> Result<Facets, ContractError> {
+        let (mut least, mut most) = (-WHOLE as f64, WHOLE as f64);
+        for (keyword, is_exclusive) in [("minimum", false), ("exclusiveMinimum", true)] {
+            if let Some((bound, _)) = self.bound(node, keyword)? {
+                least = least.max(if is_exclusive { bound.floor() + 1.0 } else { bound.ceil() });
+            }
+        }
+        for (keyword, is_exclusive) in [("maximum", false), ("exclusiveMaximum", true)] {
+            if let Some((bound, _)) = self.bound(node, keyword)? {
+                most = most.min(if is_exclusive { bound.ceil() - 1.0 } else { bound.floor() });
+            }
+        }
+        if least > most {
+            return Err(self.wrong(
+                node,
+                "no whole number lies between its bounds, of which the widest are -(2^53 - 1) and 2^53 - 1",
+            ));
+        }
+        let bound = |number: f64| Some(Bound { value: (number as i64).to_string(), exclusive: false });
+        let mut facets = Facets { min: bound(least), max: bound(most), ..Facets::default() };
+        if let Some(values) = values {
+            facets.values = self.enumerators(values, |value| {
+                Some(self.whole(value).filter(|_| self.document.kind(value) == Kind::Number)?.to_string())
+            })?;
+        }
+        Ok(facets)
+    }
+
+    fn number(&self, node: NodeId, values: Option<&[NodeId]>) -> Result<Facets, ContractError> {
+        let end = |inclusive: &str, exclusive: &str, is_stricter: fn(f64, f64) -> bool, widest: &str| {
+            let inclusive = self.bound(node, inclusive)?.map(|(bound, _)| bound);
+            let exclusive = self.bound(node, exclusive)?.map(|(bound, _)| bound);
+            let is_narrower = |exclusive: &f64| inclusive.is_none_or(|inclusive| !is_stricter(inclusive, *exclusive));
+            let exclusive = exclusive.filter(is_narrower);
+            let value = exclusive.or(inclusive).map_or_else(|| widest.to_owned(), |number| format!("{number:E}"));
+            Ok::<_, ContractError>(Some(Bound { value, exclusive: exclusive.is_some() }))
+        };
+        let mut facets = Facets {
+            min: end("minimum", "exclusiveMinimum", |inclusive, exclusive| inclusive > exclusive, FINITE[0])?,
+            max: end("maximum", "exclusiveMaximum", |inclusive, exclusive| inclusive < exclusive, FINITE[1])?,
+            ..Facets::default()
+        };
+        if let Some(values) = values {
+            let text = |value: NodeId| {
+                (self.document.kind(value) == Kind::Number).then(|| self.document.scalar(value).into_owned())
+            };
+            facets.values = self.enumerators(values, text)?;
+        }
+        Ok(facets)
+    }
+
+    fn object(&mut self, node: NodeId, definition: Option<String>, is_root: bool) -> Result<TypeId, ContractError> {
+        if let Some(known) = self.made.get(&node) {
+            return Ok(*known);
+        }
+        if let Some(open) =
+            self.member(node, "additionalProperties").filter(|open| self.document.kind(*open) != Kind::False)
+        {
+            let why = "an object with any properties: write those that it may have in \"properties\", or an array of objects with a key and a value, and leave this out or write false";
+            return Err(self.wrong(open, why));
+        }
+        let id = self.types.len();
+        let wanted = definition.or_else(|| is_root.then(|| "payload".to_owned()));
+        let name = wanted.map(|wanted| self.free_name(&wanted));
+        self.types.push(Type::any(Beside::Nothing));
+        if name.is_some() {
+            self.made.insert(node, id);
+        }
+        let properties = self.member(node, "properties");
+        if let Some(properties) = properties.filter(|properties| self.document.kind(*properties) != Kind::Object) {
+            return Err(self.wrong(properties, "expected an object of schemas"));
+        }
+        let properties: Vec<(String, NodeId)> = properties
+            .map(|properties| self.document.members(properties).map(|(key, value)| (key.into_owned(), value)).collect())
+            .unwrap_or_default();
+        let mut required = HashSet::new();
+        if let Some(list) = self.member(node, "required") {
+            for item in self.document.items(list) {
+                let key = self.document.scalar(item).into_owned();
+                if !properties.iter().any(|(known, _)| *known == key) {
+                    return Err(self.wrong(item, "it is required, and not among the \"properties\": describe it there"));
+                }
+                required.insert(key);
+            }
+        }
+        let (mut attributes, mut parts) = (Vec::new(), Vec::new());
+        for (key, schema) in properties {
+            let is_required = required.contains(&key);
+            if key.starts_with('@') {
+                attributes.push(self.attribute(&key, schema, is_required)?);
+            } else {
+                parts.push(self.property(key, schema, is_required)?);
+            }
+        }
+        let content = match parts.is_empty() {
+            true => Content::Empty,
+            false => Content::Children(Particle::once(Term::Group(Order::Sequence, parts))),
+        };
+        let (doc, any_attributes, beside) = (String::new(), None, Beside::Nothing);
+        self.types[id] = Type::Complex(Complex { name, doc, attributes, any_attributes, content, beside });
+        Ok(id)
+    }
+
+    fn attribute(&mut self, key: &str, schema: NodeId, required: bool) -> Result<Attribute, ContractError> {
+        let local = &key[1..];
+        if !is_ncname(local) || local == "xmlns" {
+            return Err(self.wrong(
+                schema,
+                "'@' marks an attribute, whose name is a letter or '_', then letters, digits, '-', '_' and '.'",
+            ));
+        }
+        let resolved = self.resolve(schema)?;
+        if matches!(resolved.ty, "object" | "array") || resolved.nullable {
+            return Err(self.wrong(
+                schema,
+                "an attribute ('@') is a string, a number or a truth value: write the name without '@'",
+            ));
+        }
+        let Value { ty, doc, fixed, .. } = self.value(resolved, false)?;
+        let (namespace, local, hints) = ("".into(), local.to_owned(), Vec::new());
+        Ok(Attribute { namespace, local, doc, ty, required, fixed, hints })
+    }
+
+    fn property(&mut self, key: String, schema: NodeId, is_required: bool) -> Result<Particle, ContractError> {
+        if key.is_empty() || key == "$" || key == "$any" {
+            return Err(self.wrong(schema, "a property can't have this name: write another one"));
+        }
+        let resolved = self.resolve(schema)?;
+        let mut json = JsonElement { key: key.clone(), many: false, always: false, null: false };
+        let mut occurs = (u64::from(is_required), Some(1));
+        let mut doc = None;
+        let resolved = if resolved.ty == "array" {
+            let (min, max) =
+                (self.count(resolved.node, "minItems")?.unwrap_or(0), self.count(resolved.node, "maxItems")?);
+            if max.is_some_and(|max| max < min.max(1)) {
+                return Err(self.wrong(
+                    resolved.node,
+                    "no array has so few items: write a \"maxItems\" of 1 or more that is not below \"minItems\"",
+                ));
+            }
+            if resolved.nullable && is_required {
+                return Err(self.wrong(schema, "an array that may be null is required: leave it out of \"required\", or write an array that may be empty"));
+            }
+            let items = self
+                .member(resolved.node, "items")
+                .ok_or_else(|| self.wrong(resolved.node, "an array of anything: write its \"items\""))?;
+            (json.many, json.always, json.null) = (true, is_required && min == 0, resolved.nullable);
+            occurs = (min, max);
+            doc = Some(resolved.doc).filter(|doc| !doc.is_empty());
+            self.resolve(items)?
+        } else {
+            resolved
+        };
+        let is_optional_list = json.many && !is_required && occurs.0 > 0;
+        let Value { ty, doc: own, nullable, fixed } = self.value(resolved, false)?;
+        if nullable && self.has_required_attribute(ty) {
+            return Err(self.wrong(schema, "a value that may be null has a required attribute ('@'), which null has no place for: leave it out of \"required\" there, or write its name without '@'"));
+        }
+        let mut element = Element::plain(self.namespace.clone(), escaped(&key), ty);
+        (element.doc, element.nillable, element.fixed) = (doc.unwrap_or(own), nullable, fixed);
+        element.json = Some(Box::new(json));
+        let particle = Particle { min: occurs.0, max: occurs.1, term: Term::Element(Box::new(element)) };
+        // The array may be left out; if it is there, it has its items.
+        Ok(match is_optional_list {
+            true => Particle { min: 0, max: Some(1), term: Term::Group(Order::Sequence, vec![particle]) },
+            false => particle,
+        })
+    }
+
+    fn has_required_attribute(&self, ty: TypeId) -> bool {
+        match &self.types[ty] {
+            Type::Complex(complex) => complex.attributes.iter().any(|attribute| attribute.required),
+            Type::Simple(_) => false,
+        }
+    }
+
+    fn free_name(&mut self, wanted: &str) -> String {
+        let wanted = escaped(wanted);
+        let mut name = wanted.clone();
+        for number in 2.. {
+            if self.names.insert(name.clone()) {
+                break;
+            }
+            name = format!("{wanted}.{number}");
+        }
+        name
+    }
+}
+
+/// A name of XML for any text: each character that it can't have is its code point, `_x0020_`, and so is a `_` that would be
+/// read as one.
+fn escaped(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for (at, c) in name.char_indices() {
+        let fits = if at == 0 { is_ncname(c.encode_utf8(&mut [0; 4])) } else { is_ncname(&format!("a{c}")) };
+        if fits && !(c == '_' && name[at..].starts_with("_x")) {
+            out.push(c);
+        } else {
+            out.push_str(&format!("_x{:04X}_", u32::from(c)));
+        }
+    }
+    out
+}
+
+/// A name in kebab case, if it has capitals: `TaskDone` is `task-done`.
+fn kebab(name: &str) -> String {
+    if !name.contains(char::is_uppercase) {
+        return name.to_owned();
+    }
+    let letters: Vec<char> = name.chars().collect();
+    let mut out = String::new();
+    for (at, letter) in letters.iter().enumerate() {
+        let before = at.checked_sub(1).map(|at| letters[at]);
+        let after = letters.get(at + 1);
+        let starts = before.is_some_and(|before| {
+            before.is_lowercase()
+                || before.is_ascii_digit()
+                || before.is_uppercase() && after.is_some_and(|after| after.is_lowercase())
+        });
+        if (*letter == '_' || letter.is_uppercase() && starts) && !out.is_empty() && !out.ends_with('-') {
+            out.push('-');
+        }
+        if *letter != '_' {
+            out.extend(letter.to_lowercase());
+        }
+    }
+    out
+}
+
+/// A pattern of ECMA-262 in the syntax of the regex crate: the classes of digits, words and spaces have ASCII alone there.
+fn of_ecma(pattern: &str) -> String {
+    let (mut out, mut in_class) = (String::with_capacity(pattern.len()), false);
+    let mut characters = pattern.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => {
+                let escape = characters.next();
+                let class = match escape {
+                    Some('d') => "0-9",
+                    Some('w') => "0-9A-Za-z_",
+                    _ => "",
+                };
+                match (escape, class, in_class) {
+                    (Some('/'), ..) => out.push('/'),
+                    (Some('D'), _, false) => out.push_str("[^0-9]"),
+                    (Some('W'), _, false) => out.push_str("[^0-9A-Za-z_]"),
+                    (Some(escape), "", _) => out.extend(['\\', escape]),
+                    (Some(_), class, true) => out.push_str(class),
+                    (Some(_), class, false) => out.push_str(&format!("[{class}]")),
+                    (None, ..) => out.push('\\'),
+                }
+            }
+            '[' if !in_class => {
+                in_class = true;
+                out.push('[');
+            }
+            // Of a class inside of a class, ECMA-262 knows nothing.
+            '[' => out.push_str("\\["),
+            ']' => {
+                in_class = false;
+                out.push(']');
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_has_a_name_in_xml_of_its_own() {
+        for (text, name) in [
+            ("article", "article"),
+            ("unit price", "unit_x0020_price"),
+            ("1st", "_x0031_st"),
+            ("a:b", "a_x003A_b"),
+            ("_x0041_", "_x005F_x0041_"),
+            ("_", "_"),
+            ("größe", "größe"),
+            ("$ref", "_x0024_ref"),
+        ] {
+            assert_eq!(escaped(text), name);
+            assert!(is_ncname(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn capitals_make_kebab_case() {
+        for (name, kebabed) in [
+            ("order", "order"),
+            ("order_line", "order_line"),
+            ("TaskDone", "task-done"),
+            ("HTTPRequest", "http-request"),
+            ("Order_Line", "order-line"),
+            ("Sum2", "sum2"),
+        ] {
+            assert_eq!(kebab(name), kebabed);
+        }
+    }
+
+    #[test]
+    fn classes_of_patterns_are_those_of_ecma() {
+        for (pattern, expected) in [
+            (r"^\d+$", "^[0-9]+$"),
+            (r"[\d\-/]\/", r"[0-9\-/]/"),
+            (r"\D\W", "[^0-9][^0-9A-Za-z_]"),
+            (r"[[]", r"[\[]"),
+            (r"a\.b", r"a\.b"),
+        ] {
+            assert_eq!(of_ecma(pattern), expected);
+        }
+    }
+}
