@@ -120,7 +120,7 @@ mapping! {
         heartbeat: Time<1> = "30s";
         /// Time at which the processes of a worker or an MCP server are started: when they are needed, or with the organism.
         start: OneOf<WorkerStart> = "lazy";
-        /// The .xsd files that declare its payloads, relative to this file.
+        /// The files that declare its payloads, .xsd or JSON Schema (.json, docs/json.md), relative to this file.
         schemas: Texts;
         /// Payloads that it accepts as requests.
         accepts: List<Payload>;

@@ -194,7 +194,20 @@ mapping! {
         summary_backend: Named;
         /// The one backend that is asked.
         backend: Named;
+        /// The form of payloads that it reads and writes: XML, or JSON (docs/json.md).
+        format: OneOf<Format> = "xml";
     }
+}
+
+/// The form of payloads.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Format {
+    Xml,
+    Json,
+}
+
+impl Word for Format {
+    const WORDS: &'static [(&'static str, Self)] = &[("xml", Self::Xml), ("json", Self::Json)];
 }
 
 /// Headers of requests: each a single value, or the place of a secret.
@@ -570,6 +583,7 @@ pub(super) fn model(reader: &mut Reader, node: &Node) -> Option<Model> {
     settings.summary = Some(summary);
     let backend = keys.backend.read(reader);
     settings.backend = backend.as_ref().map(|backend| backend.value.clone());
+    settings.json = matches!(keys.format.read(reader), Some(Format::Json));
     Some(Model { settings, backend, summary_backend, of_summary, place: keys.own.span })
 }
 

@@ -111,6 +111,7 @@ mod tests {
             turns,
             temperature: None,
             max_tokens,
+            answer_schema: None,
             is_summary: false,
             traceparent: None,
         }

@@ -23,6 +23,9 @@ pub(super) fn body(model: &str, prompt: &ModelPrompt) -> Value {
     if let Some(temperature) = prompt.temperature {
         body["temperature"] = temperature.as_f64().into();
     }
+    if let Some(schema) = prompt.answer_schema.as_deref() {
+        body["output_config"] = json!({ "format": { "type": "json_schema", "schema": schema } });
+    }
     body
 }
 

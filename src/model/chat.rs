@@ -10,10 +10,12 @@ use std::fmt::Write;
 use systole_core::core::{Message, Place, Remembered};
 use systole_core::protocol::first_of_summary;
 use systole_core::vocab::{Name, with_unseen};
+use systole_xml::ladder::Canonical;
 
 use super::mark::Mark;
 use super::prompt::{Role, Turn};
 use super::summary::is_summary;
+use crate::listeners::json::JsonPayloads;
 use crate::terminal::shorten;
 
 /// Characters of a call that stand with its answer.
@@ -55,52 +57,54 @@ struct Call {
 impl Chat {
     /// The history of a thread and its new message. The listener's own payloads are what its model said. Answers that
     /// came together stand in the order of their calls.
-    pub(super) fn of(own: &Name, history: &[Remembered], message: &Message) -> Self {
+    pub(super) fn of(own: &Name, history: &[Remembered], message: &Message, json: Option<&JsonPayloads>) -> Self {
+        let shown = |payload: &Canonical| shown(payload, json);
         let mut chat = Self::default();
         let (mut last, mut calls) = (0, Vec::new());
         for entry @ Remembered { from, payload, place } in history {
             if is_summary(entry) {
-                last = chat.summarize(last, entry);
+                last = chat.summarize(last, entry, json);
                 continue;
             }
             chat.leave_out(last, place.number);
             last = place.number;
             if from == own {
                 chat.end_of_answers();
-                calls.push((place.number, payload.as_str(), chat.parts.len()));
-                chat.parts.push(Part::Said(visible(payload.as_str()).into_owned()));
+                let text = shown(payload);
+                calls.push((place.number, text.clone(), chat.parts.len()));
+                chat.parts.push(Part::Said(text));
             } else {
-                chat.hear(from, *place, payload.as_str(), &calls);
+                chat.hear(from, *place, shown(payload), &calls);
             }
         }
         chat.leave_out(last, message.place.number);
-        chat.hear(&message.from, message.place, message.body.written().as_str(), &calls);
+        chat.hear(&message.from, message.place, shown(&message.body.written()), &calls);
         chat.end_of_answers();
         chat
     }
 
     /// Messages as they are shown to who summarizes them.
-    pub(super) fn of_shown(messages: impl Iterator<Item = Remembered>) -> Self {
+    pub(super) fn of_shown(messages: impl Iterator<Item = Remembered>, json: Option<&JsonPayloads>) -> Self {
         let (mut chat, mut last) = (Self::default(), 0);
         for entry in messages {
             if is_summary(&entry) {
-                last = chat.summarize(last, &entry);
+                last = chat.summarize(last, &entry, json);
                 continue;
             }
             chat.leave_out(last, entry.place.number);
             last = entry.place.number;
-            let text = visible(entry.payload.as_str()).into_owned();
+            let text = shown(&entry.payload, json);
             chat.parts.push(Part::Shown { from: entry.from, place: entry.place, text });
         }
         chat
     }
 
     /// Adds a summary, and returns the place of the last message that it stands for.
-    fn summarize(&mut self, before: u32, summary: &Remembered) -> u32 {
+    fn summarize(&mut self, before: u32, summary: &Remembered, json: Option<&JsonPayloads>) -> u32 {
         let last = summary.place.number;
         let first = first_of_summary(&summary.payload).unwrap_or(last);
         self.leave_out(before, first);
-        self.parts.push(Part::Summary { first, last, text: visible(summary.payload.as_str()).into_owned() });
+        self.parts.push(Part::Summary { first, last, text: shown(&summary.payload, json) });
         last
     }
 
@@ -113,15 +117,15 @@ impl Chat {
         }
     }
 
-    fn hear(&mut self, from: &Name, place: Place, payload: &str, calls: &[(u32, &str, usize)]) {
+    fn hear(&mut self, from: &Name, place: Place, text: String, calls: &[(u32, String, usize)]) {
         let call = place.answers.map(|number| {
             let known = calls.iter().find(|(call, ..)| *call == number);
             // The calls of one answer of the model are neighbours.
             let after = |from: usize| self.parts[from..].iter().skip_while(|part| matches!(part, Part::Said(_)));
-            let is_late = known.is_some_and(|&(_, _, at)| after(at).any(|part| matches!(part, Part::Said(_))));
-            Call { number, payload: known.map(|(_, payload, _)| (*payload).to_owned()), is_late }
+            let is_late = known.is_some_and(|(_, _, at)| after(*at).any(|part| matches!(part, Part::Said(_))));
+            Call { number, payload: known.map(|(_, payload, _)| payload.clone()), is_late }
         });
-        self.parts.push(Part::Heard { from: from.clone(), place, call, text: visible(payload).into_owned() });
+        self.parts.push(Part::Heard { from: from.clone(), place, call, text });
     }
 
     /// Puts the messages at the end of the conversation into the order of the calls that they answer.
@@ -134,9 +138,9 @@ impl Chat {
         });
     }
 
-    /// Adds what the model said.
-    pub(super) fn say(&mut self, text: &str) {
-        self.parts.push(Part::Said(visible(text).into_owned()));
+    /// Adds what the model said, in XML or in JSON.
+    pub(super) fn say(&mut self, text: &str, is_json: bool) {
+        self.parts.push(Part::Said(visible(text, is_json).into_owned()));
     }
 
     /// Adds what the pump says.
@@ -223,25 +227,37 @@ impl Call {
         match payload {
             Some(payload) => {
                 let line: Vec<&str> = payload.split_whitespace().collect();
-                format!("{late}, in answer to your call {number}, {}", shorten(&visible(&line.join(" ")), CALL))
+                format!("{late}, in answer to your call {number}, {}", shorten(&line.join(" "), CALL))
             }
             None => format!("{late}, in answer to your call {number}, which is left out"),
         }
     }
 }
 
-/// A text with a character reference for each character that a reader would not see: as XML it is the same.
-fn visible(text: &str) -> Cow<'_, str> {
+/// A payload as the model reads it.
+fn shown(payload: &Canonical, json: Option<&JsonPayloads>) -> String {
+    match json {
+        None => visible(payload.as_str(), false).into_owned(),
+        Some(json) => visible(json.write(payload).get(), true).into_owned(),
+    }
+}
+
+/// A text with a reference for each character that a reader would not see: as XML, or as JSON, it is the same.
+fn visible(text: &str, is_json: bool) -> Cow<'_, str> {
     if text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t')) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     for (c, is_unseen) in with_unseen(text) {
-        if is_unseen {
-            // Writing to a string can't fail.
-            let _ = write!(out, "&#x{:X};", u32::from(c));
-        } else {
+        // Writing to a string can't fail.
+        if !is_unseen {
             out.push(c);
+        } else if is_json {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            let _ = write!(out, "&#x{:X};", u32::from(c));
         }
     }
     Cow::Owned(out)
@@ -263,8 +279,7 @@ mod tests {
                 _ => None,
             })
             .collect();
-        let calls: Vec<_> = calls.iter().map(|(number, text, at)| (*number, text.as_str(), *at)).collect();
-        chat.hear(&name(from), Place { number, answers }, text, &calls);
+        chat.hear(&name(from), Place { number, answers }, text.to_owned(), &calls);
     }
 
     fn texts(chat: &Chat) -> Vec<(Role, String)> {
@@ -277,8 +292,8 @@ mod tests {
     fn answers_name_their_calls_and_stand_in_the_order_of_these() {
         let mut chat = Chat::default();
         heard(&mut chat, "cli", (1, None), "<a/>");
-        chat.say("<q>Berlin</q>");
-        chat.say("<q>\nParis</q>");
+        chat.say("<q>Berlin</q>", false);
+        chat.say("<q>\nParis</q>", false);
         heard(&mut chat, "oracle", (4, Some(3)), "<n>20</n>");
         heard(&mut chat, "oracle", (5, Some(2)), "<n>900</n>");
         chat.end_of_answers();
@@ -292,7 +307,7 @@ mod tests {
                 (Role::User, answers.to_owned()),
             ]
         );
-        chat.say("<other/>");
+        chat.say("<other/>", false);
         heard(&mut chat, "oracle", (7, Some(3)), "<n>21</n>");
         let late = "[mark] Message 7 from oracle, late, in answer to your call 3, <q> Paris</q>:\n<n>21</n>";
         assert_eq!(texts(&chat).last().unwrap().1, late);
@@ -301,7 +316,7 @@ mod tests {
     #[test]
     fn messages_that_are_left_out_are_told_and_the_first_turn_is_the_users() {
         let mut chat = Chat::default();
-        chat.say("lost");
+        chat.say("lost", false);
         chat.leave_out(0, 4);
         heard(&mut chat, "cli", (4, Some(2)), "<a/>");
         chat.leave_out(4, 6);
@@ -336,7 +351,9 @@ mod tests {
 
     #[test]
     fn a_character_that_is_unseen_is_a_reference() {
-        assert_eq!(visible("a\u{202e}b\u{200b}c\u{e0041}\u{2028}é"), "a&#x202E;b&#x200B;c&#xE0041;&#x2028;é");
-        assert_eq!(visible("plain\n\ttext"), "plain\n\ttext");
+        let text = "a\u{202e}b\u{200b}c\u{e0041}\u{2028}é";
+        assert_eq!(visible(text, false), "a&#x202E;b&#x200B;c&#xE0041;&#x2028;é");
+        assert_eq!(visible(text, true), "a\\u202eb\\u200bc\\udb40\\udc41\\u2028é");
+        assert_eq!(visible("plain\n\ttext", false), "plain\n\ttext");
     }
 }

@@ -34,8 +34,11 @@ pub(super) fn may_be_cut() -> Fault {
 }
 
 /// The refusal of an answer without a payload, where one is owed.
-pub(super) fn nothing_said() -> Fault {
-    Fault::new(FaultCode::Silent, "an answer has no XML element in it")
+pub(super) fn nothing_said(is_json: bool) -> Fault {
+    Fault::new(
+        FaultCode::Silent,
+        format!("an answer has no {} in it", if is_json { "JSON object" } else { "XML element" }),
+    )
 }
 
 /// The refusal of an answer that may be meant by any of several replies.

@@ -460,6 +460,7 @@ mod tests {
             turns: vec![Turn { role: Role::User, text: "u".to_owned() }],
             temperature: Some(Millionths(700_000)),
             max_tokens: 50,
+            answer_schema: None,
             is_summary: false,
             traceparent: None,
         }

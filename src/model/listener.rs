@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use systole_core::core::Silence;
 use systole_core::core::{
     Answered as To, DraftEnd, Failure, HandlerOutcome, Message, ModelAnswer, PrecheckedAnswer, ReadAnswer, Remembered,
-    Usage, precheck_answer,
+    Usage, precheck_answer, precheck_read,
 };
 use systole_core::vocab::{Fault, FaultCode, Time};
 use systole_xml::ladder::{Raw, Repair, RepairKind};
@@ -25,7 +26,8 @@ use super::mark::Mark;
 use super::prompt::ModelPrompt;
 use super::router::{Answered, Asking, Llm, NoAnswer, Unanswered};
 use super::summary::{Piece, summary_in};
-use super::{Completion, Finish, Growth, Provider};
+use super::{Completion, Finish, Growth, Provider, json};
+use crate::listeners::json::JsonPayloads;
 use crate::process::Subject;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
 use crate::settings::ModelSettings;
@@ -43,6 +45,14 @@ pub struct ModelListener {
     providers: Vec<Box<dyn Provider>>,
     system: OnceCell<String>,
     validator: RefCell<Option<Validator>>,
+    /// The payloads as JSON, and the schema of all answers; `None` if payloads are XML.
+    json: OnceCell<Option<Json>>,
+}
+
+/// The means of a model that reads and writes JSON.
+struct Json {
+    payloads: JsonPayloads,
+    answer_schema: Option<Arc<Value>>,
 }
 
 /// A request and its answer, as the journal keeps them. The system prompt and the turns before are known without it.
@@ -74,7 +84,25 @@ impl ModelListener {
     /// A listener that asks these models.
     pub fn new(llm: &Llm, settings: ModelSettings) -> Self {
         let providers = llm.providers();
-        Self { llm: llm.clone(), settings, providers, system: OnceCell::new(), validator: RefCell::default() }
+        Self {
+            llm: llm.clone(),
+            settings,
+            providers,
+            system: OnceCell::new(),
+            validator: RefCell::default(),
+            json: OnceCell::new(),
+        }
+    }
+
+    fn json(&self, context: &RunContext) -> Option<&Json> {
+        let make = || {
+            let (contract, catalog) = (context.contract(), context.catalog());
+            self.settings.json.then(|| Json {
+                payloads: JsonPayloads::new(contract, catalog.clone(), &context.limits().xml),
+                answer_schema: json::answer_schema(contract, catalog).map(Arc::new),
+            })
+        };
+        self.json.get_or_init(make).as_ref()
     }
 
     async fn answer(&self, message: &Message, context: &RunContext) -> HandlerOutcome {
@@ -94,7 +122,9 @@ impl ModelListener {
         let own = &context.contract().name;
         let until = deadline(context)?;
         let condensed = self.condensed(message, until, context).await?;
-        let mut chat = Chat::of(own, condensed.as_deref().unwrap_or(context.thread().history()), message);
+        let json = self.json(context);
+        let history = condensed.as_deref().unwrap_or(context.thread().history());
+        let mut chat = Chat::of(own, history, message, json.map(|json| &json.payloads));
         let mut tried = 0;
         loop {
             tried += 1;
@@ -106,6 +136,7 @@ impl ModelListener {
                 turns,
                 temperature,
                 max_tokens,
+                answer_schema: json.and_then(|json| json.answer_schema.clone()),
                 is_summary: false,
                 traceparent: message.traceparent,
             };
@@ -124,7 +155,7 @@ impl ModelListener {
             if tried >= tries.max(1) {
                 return Err(gave_up(tried, &fault));
             }
-            chat.say(said(&completion));
+            chat.say(said(&completion), json.is_some());
             chat.tell(&feedback(&fault, completion.finish == Finish::Cut));
         }
     }
@@ -141,7 +172,7 @@ impl ModelListener {
         let (own, thread) = (&context.contract().name, context.thread());
         let size = message.body.written().bytes().len();
         let Some(piece) = Piece::of(own, thread.history(), size, context.limits()) else { return Ok(None) };
-        let chat = piece.chat();
+        let chat = piece.chat(self.json(context).map(|json| &json.payloads));
         let mark = chat.mark(thread.secret_of(chat.opening())?);
         let prompt = ModelPrompt { traceparent: message.traceparent, ..piece.prompt(own, &chat, &mark, settings) };
         let key = prompt.key();
@@ -243,6 +274,7 @@ impl ModelListener {
         let sendable = contract.replies.iter().chain(&contract.calls);
         let judged = self.read(completion, message, context);
         judged.map_err(|fault| match completion.finish {
+            Finish::Whole | Finish::Unsaid if self.settings.json => json::explained(fault, contract, context.catalog()),
             Finish::Whole | Finish::Unsaid => explained(fault, &completion.text, sendable, context.catalog()),
             Finish::Cut | Finish::Withheld(_) => fault,
         })
@@ -257,12 +289,19 @@ impl ModelListener {
         let validator = validator.get_or_insert_with(|| Validator::new(context.catalog().clone()));
         let to = To { message: message.id, thread: message.thread };
         let raw = Raw::new(completion.text.clone());
-        let PrecheckedAnswer { replies, read, .. } = precheck_answer(raw, to, listener, blueprint, validator)?;
+        let PrecheckedAnswer { replies, read, .. } = match self.json(context) {
+            None => precheck_answer(raw, to, listener, blueprint, validator)?,
+            Some(json) => {
+                let payloads = json.payloads.read(json::json_in(&completion.text)?.as_bytes())?;
+                precheck_read(ReadAnswer::of_valid(raw, payloads), to, listener, blueprint, validator)?
+            }
+        };
+        // JSON without its end is none.
         if completion.finish == Finish::Unsaid && lacks_end(&completion.text, &read.repairs) {
             return Err(may_be_cut());
         }
         match (replies, read.parts.len()) {
-            (_, 0) if context.contract().silence == Silence::Error => Err(nothing_said()),
+            (_, 0) if context.contract().silence == Silence::Error => Err(nothing_said(self.settings.json)),
             // A draft, an example, or what the model advises against may stand before the one that is meant.
             (replies, _) if replies > 1 => Err(several_replies(replies)),
             // The pump would take the reply, and drop the others without a word to the model.

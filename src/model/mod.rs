@@ -23,6 +23,7 @@ mod error;
 mod feedback;
 mod growth;
 mod http;
+mod json;
 mod listener;
 mod mark;
 mod ollama;

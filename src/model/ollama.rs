@@ -21,7 +21,11 @@ pub(super) fn body(model: &str, prompt: &ModelPrompt, context: Option<u32>) -> V
     if let Some(temperature) = prompt.temperature {
         options["temperature"] = temperature.as_f64().into();
     }
-    json!({ "model": model, "messages": messages, "stream": true, "options": options })
+    let mut body = json!({ "model": model, "messages": messages, "stream": true, "options": options });
+    if let Some(schema) = prompt.answer_schema.as_deref() {
+        body["format"] = schema.clone();
+    }
+    body
 }
 
 /// Takes a line of an answer.

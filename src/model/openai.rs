@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::error::{error_in, reported};
+use super::json::is_strict;
 use super::part::{broken, holds_words, is_blank, is_thought, judge_role, take_content};
 use super::reply::{Grown, count, text};
 use super::{ModelPrompt, Setback};
@@ -24,6 +25,10 @@ pub(super) fn body(model: &str, prompt: &ModelPrompt) -> Value {
     });
     if let Some(temperature) = prompt.temperature {
         body["temperature"] = temperature.as_f64().into();
+    }
+    if let Some(schema) = prompt.answer_schema.as_deref() {
+        let format = json!({ "name": "answer", "schema": schema, "strict": is_strict(schema) });
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": format });
     }
     body
 }

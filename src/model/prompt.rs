@@ -1,5 +1,8 @@
 //! A request to a model, in no provider's form.
 
+use std::sync::Arc;
+
+use serde_json::Value;
 use systole_core::core::{Millionths, Usage};
 use systole_core::vocab::{Name, Traceparent};
 
@@ -18,6 +21,8 @@ pub struct ModelPrompt {
     pub temperature: Option<Millionths>,
     /// Tokens of the answer, at most.
     pub max_tokens: u32,
+    /// The JSON Schema of the answer, for providers that hold a model to one.
+    pub answer_schema: Option<Arc<Value>>,
     /// Whether a summary of the conversation is asked for, rather than the listener's next words.
     pub is_summary: bool,
     /// The place in a trace that the request names as its caller.
@@ -72,6 +77,9 @@ impl ModelPrompt {
         for turn in &self.turns {
             add(turn.role.as_str());
             add(&turn.text);
+        }
+        if let Some(schema) = &self.answer_schema {
+            add(&schema.to_string());
         }
         hash.finalize().to_hex().to_string()
     }
@@ -131,6 +139,7 @@ mod tests {
             turns: vec![turn(Role::User, "ab"), turn(Role::Model, "c"), turn(Role::User, "d")],
             temperature: None,
             max_tokens: 10,
+            answer_schema: None,
             is_summary: false,
             traceparent: None,
         };
@@ -146,6 +155,7 @@ mod tests {
             },
             ModelPrompt { temperature: Some(Millionths(0)), ..prompt.clone() },
             ModelPrompt { max_tokens: 11, ..prompt.clone() },
+            ModelPrompt { answer_schema: Some(Arc::new(Value::Null)), ..prompt.clone() },
         ];
         assert_eq!(prompt.clone().key(), prompt.key());
         for other in others {

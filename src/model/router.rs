@@ -572,7 +572,7 @@ mod tests {
                         let turns = vec![Turn { role: Role::User, text: "x".repeat(100) }];
                         let listener = Name::parse("planner").unwrap();
                         let prompt =
-                            ModelPrompt { listener, system: String::new(), turns, temperature: None, max_tokens: 100, is_summary: false, traceparent: None };
+                            ModelPrompt { listener, system: String::new(), turns, temperature: None, max_tokens: 100, answer_schema: None, is_summary: false, traceparent: None };
                         let (allowance, growth) = (Allowance::unbounded(), Growth::hidden());
                         let (prompt, providers) = (&prompt, &*providers);
                         let asking = Asking { providers, prompt, only: None, subject: Subject::none(), allowance, until: Time::MAX, growth, clock };

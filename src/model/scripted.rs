@@ -110,6 +110,7 @@ mod tests {
             turns: ["one two", last].map(|text| Turn { role: Role::User, text: text.to_owned() }).into(),
             temperature: None,
             max_tokens: 2,
+            answer_schema: None,
             is_summary: false,
             traceparent: None,
         };
@@ -128,7 +129,7 @@ mod tests {
             .unwrap();
         assert_eq!((&*short.text, short.finish, short.usage.output), ("", Finish::Cut, 0));
         assert_eq!(none.again, Again::Never, "the last turn counts alone");
-        let asked = ModelPrompt { is_summary: true, ..prompt("planner", "two, one") };
+        let asked = ModelPrompt { answer_schema: None, is_summary: true, ..prompt("planner", "two, one") };
         let none = script.ask(&asked, &Growth::hidden()).await.unwrap_err();
         assert!(none.message.starts_with("no rule of script.yaml (summary: true) fits turn 2"), "{none:?}");
     }

@@ -16,6 +16,7 @@ use super::chat::Chat;
 use super::mark::Mark;
 use super::prompt::{ModelPrompt, Role, Turn};
 use super::{Completion, Finish};
+use crate::listeners::json::JsonPayloads;
 use crate::settings::SummarySettings;
 
 /// Bytes of a summary for each token that it may have, at most: some providers keep no bound.
@@ -82,8 +83,8 @@ impl<'h> Piece<'h> {
     }
 
     /// The conversation as it is shown to the model that summarizes it.
-    pub(super) fn chat(&self) -> Chat {
-        Chat::of_shown(self.opening.into_iter().chain(self.piece).cloned())
+    pub(super) fn chat(&self, json: Option<&JsonPayloads>) -> Chat {
+        Chat::of_shown(self.opening.into_iter().chain(self.piece).cloned(), json)
     }
 
     /// The request for a summary.
@@ -100,6 +101,7 @@ impl<'h> Piece<'h> {
             turns: vec![Turn { role: Role::User, text: text + &last }],
             temperature: None,
             max_tokens: settings.max_tokens,
+            answer_schema: None,
             is_summary: true,
             traceparent: None,
         }

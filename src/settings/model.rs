@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use systole_core::core::{Blueprint, ListenerId, Millionths, Usage, listener_prompt};
+use systole_core::core::{Blueprint, ListenerId, Millionths, Usage, listener_json_prompt, listener_prompt};
 use systole_core::vocab::Name;
 use systole_xml::schema::Catalog;
 
@@ -242,6 +242,8 @@ pub struct ModelSettings {
     pub tries: u32,
     /// The backend to ask, if not any.
     pub backend: Option<Name>,
+    /// True if the model reads and writes payloads as JSON, not as XML.
+    pub json: bool,
     /// Summaries of messages that the context of a thread leaves out; without it they are left out.
     pub summary: Option<SummarySettings>,
 }
@@ -274,6 +276,7 @@ systole_core::vocab::setters!(ModelSettings {
     max_tokens: u32,
     tries: u32,
     backend: Option<Name>,
+    json: bool,
     summary: Option<SummarySettings>,
 });
 
@@ -286,6 +289,7 @@ impl Default for ModelSettings {
             max_tokens: 4096,
             tries: 3,
             backend: None,
+            json: false,
             summary: None,
         }
     }
@@ -308,7 +312,10 @@ impl From<(&str, &str)> for Rule {
 impl ModelSettings {
     /// The system prompt of a listener: the instructions, and its contract in words.
     pub fn system_prompt(&self, listener: ListenerId, blueprint: &Blueprint, catalog: &Catalog) -> String {
-        let contract = listener_prompt(listener, blueprint, catalog);
+        let contract = match self.json {
+            true => listener_json_prompt(listener, blueprint, catalog),
+            false => listener_prompt(listener, blueprint, catalog),
+        };
         match self.instructions.trim() {
             "" => contract,
             instructions => format!("{instructions}\n\n{contract}"),
@@ -330,9 +337,9 @@ impl Dialect {
     #[cfg(feature = "yaml")]
     pub(crate) const fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::OpenAi => &["stream_options", "max_tokens", "temperature"],
-            Self::Anthropic => &["max_tokens", "temperature"],
-            Self::Ollama => &["options"],
+            Self::OpenAi => &["stream_options", "max_tokens", "temperature", "response_format"],
+            Self::Anthropic => &["max_tokens", "temperature", "output_config"],
+            Self::Ollama => &["options", "format"],
         }
     }
 

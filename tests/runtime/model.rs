@@ -422,6 +422,111 @@ fn an_answer_that_was_cut_is_refused_however_valid_it_is() {
 }
 
 #[test]
+fn a_model_with_json_reads_and_writes_no_xml() {
+    let fake = Fake::new([
+        Say(r#"[{"ask": {"text": "one"}}, {"ask": {"text": "nothing"}}]"#),
+        Say(
+            "<think>{\"plan\": {\"text\": \"a draft\"}} or so</think>\n```json\n{\"plan\": {\"text\": \"R&D\\u202e\"}}\n```",
+        ),
+    ]);
+    let kit = Kit::start(planner(&one(&fake), settings().json(true))).unwrap();
+    assert_eq!(plan(&kit, "go\u{200b}").unwrap(), "R&D\u{202e}");
+    let asked = fake.asked();
+    let system = &asked[0].system;
+    for part in [
+        "below it a JSON object with one property",
+        "{\"plan\": …}\n\nJSON Schema:\n{\"type\":\"object\",\"properties\":{\"plan\":{",
+        "Example:\n{\"plan\":{\"text\":",
+        "{\"ask\": …} goes to oracle. What comes back: {\"told\": …}.",
+        "Answer with JSON alone",
+    ] {
+        assert!(system.contains(part), "no {part} in {system}");
+    }
+    let turns: Vec<&str> = asked[1].turns.iter().map(|turn| &*turn.text).collect();
+    assert!(turns[0].ends_with(" Message 1 from cli:\n{\"task\":{\"text\":\"go\\u200b\"}}"), "{turns:?}");
+    assert_eq!(turns[1], "{\"ask\":{\"text\":\"one\"}}\n\n{\"ask\":{\"text\":\"nothing\"}}");
+    assert!(
+        turns[2].contains(", in answer to your call 2, {\"ask\":{\"text\":\"one\"}}:\n{\"told\":{\"text\":\"one!\"}}"),
+        "{turns:?}"
+    );
+    assert!(turns[2].contains("{\"agent-error\":{"), "{turns:?}");
+    for text in turns.iter().chain([&&**system]) {
+        assert!(!text.contains("</") && !text.contains("xmlns"), "{text}");
+    }
+}
+
+#[test]
+fn json_that_may_not_be_meant_is_never_sent() {
+    let good = r#"{"plan": {"text": "ok"}}"#;
+    for (wrong, rule) in [
+        (Cut(good), "cut off by a limit of tokens"),
+        (Unsaid("{\"plan\": {\"text\": \"half"), "line 1, column 24: not well-formed JSON: found the end"),
+        (Say("{\"plan\": {\"text\": \"a\"}}\n{\"plan\": {\"text\": \"b\"}}"), "expected the end of the document"),
+        (Say("[{\"plan\": {\"text\": \"a\"}}, {\"plan\": {\"text\": \"b\"}}]"), "an answer has 2 replies in it"),
+        (
+            Say("[{\"ask\": {\"text\": \"a\"}}, {\"plan\": {\"text\": \"b\"}}]"),
+            "an answer has a reply in it, which ends the task",
+        ),
+        (Say("The plan is {\"plan\": {\"text\": \"a\"}}, isn't it?"), "words beside its JSON"),
+        (
+            Say("```json\n{\"plan\": {\"text\": \"a\"}}\n```\nBut I would not do that."),
+            "a code fence holds the JSON alone",
+        ),
+        (Say("<think>\n{\"plan\": {\"text\": \"a draft\"}}"), "have no clear end"),
+        (
+            Say("<think>a</think>{\"plan\": {\"text\": \"a\"}}</think>{\"plan\": {\"text\": \"b\"}}"),
+            "have no clear end",
+        ),
+        (Say("{\"plan\": {\"text\": \"a\", \"text\": \"b\"}}"), "the key 'text' is repeated"),
+        (Say("{\"plan\": {\"text\": \"a\"}, \"plan\": {\"text\": \"b\"}}"), "the key 'plan' is repeated"),
+        (Say("{\"plan\": {\"text\": 5}}"), "/plan/text: found a number, expected a string"),
+        (Say("{\"plan\": {\"txt\": \"a\"}}"), "/plan/txt: no property 'txt' is known here, expected 'text'"),
+        (Say("{\"plan\": {}}"), "/plan: "),
+        (Say("{\"told\": {\"text\": \"a\"}}"), "the name of the payload: {\"plan\": …}, {\"ask\": …}"),
+        (Say("{\"plan\": {\"text\": \"a\"} // or b\n}"), "not well-formed JSON"),
+        (Say("I can't help with that."), "words beside its JSON, or no JSON"),
+        (Say("<plan xmlns=\"urn:example:plans:v1\"><text>a</text></plan>"), "words beside its JSON, or no JSON"),
+        (Say(""), "an answer has no JSON object in it"),
+        (Say("[]"), "an answer has no JSON object in it"),
+    ] {
+        let shown = match &wrong {
+            Say(text) | Unsaid(text) | Cut(text) => *text,
+            _ => "",
+        };
+        let fake = Fake::new([wrong, Say(good)]);
+        let kit = Kit::start(planner(&one(&fake), settings().json(true))).unwrap();
+        assert_eq!(plan(&kit, "go").unwrap(), "ok", "{shown}");
+        assert_eq!(fake.count(), 2, "{shown}");
+        let feedback = fake.last();
+        assert!(feedback.contains(rule), "no {rule} for {shown}: {feedback}");
+        let is_cut = feedback.contains("and shorter");
+        assert!(is_cut || feedback.contains("A valid example:\n{\"plan\":{\"text\":"), "{shown}: {feedback}");
+        assert!(kit.dead_letters().is_empty(), "{shown}");
+    }
+}
+
+#[test]
+fn a_provider_is_told_the_schema_of_an_answer_that_can_be_one_object_alone() {
+    let schema = |calls: bool, json: bool| {
+        let fake = Fake::new([Say(if json { r#"{"plan": {"text": "ok"}}"# } else { "<plan><text>ok</text></plan>" })]);
+        let organism = Organism::builder("plans")
+            .model("planner", &one(&fake), settings().json(json), |c| {
+                let c = c.accepts::<Task>().replies::<Plan>();
+                if calls { c.calls::<Ask>() } else { c }
+            })
+            .on("oracle", async |ask: Delivery<Ask>| Ok(Told { text: ask.text.clone() }))
+            .client("cli", |c| c.calls::<Task>());
+        let kit = Kit::start(organism).unwrap();
+        assert_eq!(plan(&kit, "go").unwrap(), "ok");
+        fake.asked()[0].answer_schema.clone()
+    };
+    assert_eq!((schema(false, false), schema(true, true)), (None, None), "several calls are an array");
+    let expected = r#"{"type":"object","properties":{"plan":{"type":"object","properties":{"text":{"type":"string","description":"The text."}},"required":["text"],"additionalProperties":false,"description":"A text."}},"additionalProperties":false,"required":["plan"]}"#;
+    let expected: serde_json::Value = serde_json::from_str(expected).unwrap();
+    assert_eq!(*schema(false, true).unwrap(), expected);
+}
+
+#[test]
 fn a_model_hears_of_faults_and_of_silence() {
     let fake = Fake::new([
         Say("<ask><text>nothing</text></ask><ask><text>something</text></ask>"),

@@ -58,7 +58,7 @@ pub use latency::Latency;
 pub use precheck::{
     Answered, PrecheckedAnswer, precheck, precheck_answer, precheck_call, precheck_read, precheck_valid,
 };
-pub use prompt::listener_prompt;
+pub use prompt::{listener_json_prompt, listener_prompt};
 #[doc(hidden)]
 pub use read::read_label;
 pub use read::{ReadAnswer, ReadMessage, ReadPart, json_fault, read_answer};
