@@ -20,6 +20,8 @@ pub(super) enum New {
     Hello(Named),
     /// A worker: functions in Python, in processes that stay
     Worker(Named),
+    /// A worker with payloads as JSON, and contracts as JSON Schema
+    Json(Named),
     /// A listener that a language model speaks for; a script plays the model, so that it runs offline
     #[cfg(feature = "gateway")]
     Model(Named),
@@ -58,6 +60,7 @@ pub(super) fn new(kind: &New) -> Result<ExitCode, Failure> {
     let (template, named) = match kind {
         New::Hello(named) => (Template::Hello, named),
         New::Worker(named) => (Template::Worker, named),
+        New::Json(named) => (Template::Json, named),
         #[cfg(feature = "gateway")]
         New::Model(named) => (Template::Model, named),
         New::Rust { named, .. } => (Template::Rust, named),

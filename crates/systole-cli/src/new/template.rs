@@ -10,6 +10,7 @@ pub(super) type File = (&'static str, String);
 pub(super) enum Template {
     Hello,
     Worker,
+    Json,
     #[cfg(feature = "gateway")]
     Model,
     Rust,
@@ -29,6 +30,11 @@ const HELLO: &[(&str, &str)] =
 
 const WORKER: &[(&str, &str)] = files!(
     "worker": "README.md", ".gitignore", "organism.yaml", "schema.xsd", "agent.py", "task.xml", "answer.xml", "test.sh"
+);
+
+const JSON: &[(&str, &str)] = files!(
+    "json": "README.md", ".gitignore", "organism.yaml", "payloads.schema.json", "agent.py", "task.json", "answer.json",
+    "test.sh"
 );
 
 /// The package of `sdk/python`, word by word.
@@ -59,6 +65,7 @@ impl Template {
         let files = match self {
             Self::Hello => HELLO,
             Self::Worker => WORKER,
+            Self::Json => JSON,
             #[cfg(feature = "gateway")]
             Self::Model => MODEL,
             Self::Rust => RUST,
@@ -68,7 +75,7 @@ impl Template {
         let manifest = matches!(self, Self::Rust).then_some(MANIFEST);
         let named = files.iter().copied().chain(manifest).map(|(path, text)| (path, text.replace(PLACEHOLDER, name)));
         // As it is, whatever stands in it.
-        let package = if matches!(self, Self::Worker) { PACKAGE } else { &[] };
+        let package = if matches!(self, Self::Worker | Self::Json) { PACKAGE } else { &[] };
         named.chain(package.iter().map(|(path, text)| (*path, (*text).to_owned()))).collect()
     }
 }

@@ -86,6 +86,29 @@ fn a_worker_answers_with_the_package_of_the_sdk() {
     assert!(compared > 3, "only {compared} files of the package found");
 }
 
+#[test]
+fn a_worker_answers_without_xml() {
+    let scratch = Folder::new("json");
+    let (code, said) = scratch.make(&["json", "my-json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let folder = scratch.0.join("my-json");
+    for entry in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+        let text = fs::read_to_string(&entry).unwrap();
+        assert!(
+            !text.contains("NAME") && !text.contains("xmlns") && !text.contains("</"),
+            "{}:\n{text}",
+            entry.display()
+        );
+    }
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+    let commands: Vec<&str> = readme.lines().filter(|line| line.starts_with("    ")).collect();
+    let run = shell(&folder, &commands.join("\n"));
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    let answer = fs::read_to_string(folder.join("answer.json")).unwrap();
+    assert!(run.status.success() && out.starts_with(&answer) && out.ends_with("\nok\n"), "{out}\n{err}");
+    assert!(out.contains(" 0 failed"), "{out}");
+}
+
 #[cfg(feature = "gateway")]
 #[test]
 fn a_model_answers_offline() {
@@ -160,7 +183,8 @@ fn a_name_is_that_of_a_folder_here() {
 fn another_kind_is_refused_with_those_that_there_are() {
     let scratch = Folder::new("kinds");
     let (code, said) = scratch.make(&["foo", "x"]);
-    let kinds = if cfg!(feature = "gateway") { "<hello|worker|model|rust|remote>" } else { "<hello|worker|rust>" };
+    let kinds =
+        if cfg!(feature = "gateway") { "<hello|worker|json|model|rust|remote>" } else { "<hello|worker|json|rust>" };
     assert!(code == Some(2) && said.contains("'foo'") && said.contains(kinds) && !scratch.has("x"), "{said}");
     let output = Command::new(PROGRAM).args(["new", "--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
@@ -198,7 +222,7 @@ fn nothing_is_left_of_a_folder_that_could_not_be_made_whole() {
         let limited = format!("ulimit -f 8; systole new worker {name}");
         let run = shell(&scratch.0, &limited);
         let said = String::from_utf8_lossy(&run.stderr);
-        assert!(run.status.code() == Some(2) && said.contains("systole_sdk/_listeners.py: File too large"), "{said}");
+        assert!(run.status.code() == Some(2) && said.contains("systole_sdk/_json.py: File too large"), "{said}");
     }
     assert!(!scratch.has("made"));
     assert_eq!(fs::read_dir(scratch.0.join("empty")).unwrap().count(), 0);
