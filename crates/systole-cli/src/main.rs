@@ -67,7 +67,7 @@ struct Cli {
 enum Command {
     /// Make a folder with an organism that runs
     #[cfg_attr(feature = "gateway", command(subcommand, subcommand_value_name = "hello|worker|json|model|rust|remote"))]
-    #[cfg_attr(not(feature = "gateway"), command(subcommand, subcommand_value_name = "hello|worker|rust"))]
+    #[cfg_attr(not(feature = "gateway"), command(subcommand, subcommand_value_name = "hello|worker|json|rust"))]
     New(new::New),
     /// Run an organism: send it messages, print the answers
     Run(run::Run),
