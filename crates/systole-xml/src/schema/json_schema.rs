@@ -34,6 +34,9 @@ const WHOLE: i64 = (1 << 53) - 1;
 /// The bounds of numbers: they exclude the values of `xs:double` that JSON can't write.
 const FINITE: [&str; 2] = ["-1.7976931348623157E308", "1.7976931348623157E308"];
 
+/// Types of a payload, at most: references to arrays make those of their items anew.
+const TYPES: usize = 100_000;
+
 /// References that are followed in a row.
 const REFERENCES: usize = 64;
 
@@ -518,11 +521,12 @@ impl Maker<'_, '_> {
         values: &[NodeId],
         text: impl Fn(NodeId) -> Option<String>,
     ) -> Result<Vec<Enumerator>, ContractError> {
+        // Values of one list stand side by side; the docs of an alternative stand beside its value.
+        let are_alternatives = matches!(values, [first, second, ..] if self.document.next(*first) != *second);
         let enumerator = |value: &NodeId| match text(*value) {
             Some(text) => {
-                // The docs of an alternative stand beside its value.
-                let alternative =
-                    self.document.parent(*value).filter(|(_, key)| key.as_deref() == Some("const") && values.len() > 1);
+                let parent = are_alternatives.then(|| self.document.parent(*value)).flatten();
+                let alternative = parent.filter(|(_, key)| key.as_deref() == Some("const"));
                 let doc = alternative.map(|(parent, _)| self.text(parent, "description")).transpose()?.flatten();
                 Ok(Enumerator { value: text, namespace: None, doc: doc.unwrap_or_default() })
             }
@@ -629,6 +633,9 @@ impl Maker<'_, '_> {
             return Err(self.wrong(open, why));
         }
         let id = self.types.len();
+        if id > TYPES {
+            return Err(self.wrong(node, "the schema makes more than 100,000 types, since arrays of unnamed objects refer to others again and again: give these objects names in $defs"));
+        }
         let wanted = definition.or_else(|| is_root.then(|| "payload".to_owned()));
         let name = wanted.map(|wanted| self.free_name(&wanted));
         self.types.push(Type::any(Beside::Nothing));

@@ -205,6 +205,36 @@ fn what_has_no_counterpart_is_refused_with_its_place() {
     assert_eq!((at.line, at.column), (2, 3), "{problem}");
 }
 
+#[test]
+fn a_document_that_doubles_with_each_definition_is_refused_in_time() {
+    let mut definitions =
+        json!({ "d0": { "type": "array", "items": object(json!({ "a": { "type": "string" } }), &[]) } });
+    for at in 1..60 {
+        let before = json!({ "$ref": format!("#/$defs/d{}", at - 1) });
+        let items = object(json!({ "a": before, "b": before }), &[]);
+        definitions[format!("d{at}")] = json!({ "type": "array", "items": items });
+    }
+    let mut schema = object(json!({ "a": { "$ref": "#/$defs/d59" } }), &[]);
+    schema["$defs"] = definitions;
+    let error = PayloadSchema::from_json_schema("order.json", &schema.to_string()).unwrap_err();
+    assert!(error.to_string().contains("more than 100,000 types"), "{error}");
+}
+
+#[test]
+fn alternatives_have_their_descriptions() {
+    let schema = one(&object(
+        json!({ "way": { "oneOf": [{ "const": "sent", "description": "By post." }, { "const": "fetched" }] }, "n": { "enum": [1, 2, null] } }),
+        &[],
+    ));
+    let way = &schema.json_schema()["properties"]["way"]["oneOf"];
+    assert_eq!(way[0], json!({ "description": "By post.", "const": "sent" }), "{way}");
+    for (value, is_taken) in
+        [(json!({ "way": "sent", "n": 2 }), true), (json!({ "n": null }), true), (json!({ "n": 3 }), false)]
+    {
+        assert_eq!(through(&schema, &value).is_ok(), is_taken, "{value}");
+    }
+}
+
 /// A random schema of a property, with values that it takes and others.
 fn property(dice: &mut Dice, depth: usize, definitions: usize) -> Value {
     match dice.roll(if depth == 0 { 9 } else { 13 }) {
