@@ -20,10 +20,10 @@ use systole::process::STDERR_TARGET;
 /// it, `level` does. Then lines that programs write on standard error, which `warn` would leave out, are held, and
 /// shown before a warning about their listener.
 pub(super) fn start(screen: &Arc<Screen>, level: Level) {
-    // The MCP crate tells of each request at info.
+    // The crate of MCP tells of each request at info, and of each refusal as a warning.
     let by_default = || {
         let levels = Targets::new().with_default(level).with_target(STDERR_TARGET, Level::INFO);
-        levels.with_target("rmcp", Level::WARN.min(level))
+        levels.with_target("rmcp", Level::ERROR)
     };
     let mut held = (level == Level::WARN).then(Mutex::default);
     let (filter, refused) = match std::env::var("SYSTOLE_LOG").ok().filter(|wanted| !wanted.is_empty()) {

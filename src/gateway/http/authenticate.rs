@@ -123,6 +123,13 @@ impl Authenticated {
         }
     }
 
+    /// Waits until a while after the caller has closed its side: until then it may await an answer.
+    #[cfg(feature = "mcp")]
+    pub async fn gone(&self) {
+        self.left().await;
+        sleep(WAITS).await;
+    }
+
     /// The session of the browser, if it is one that signed in.
     pub(crate) fn session(&self) -> Option<Session> {
         match self.credential {

@@ -191,7 +191,7 @@ impl Face {
                     }
                     return Ok(Outcome::Answered(answers));
                 }
-                () = context.ct.cancelled() => {
+                () = over(who, context) => {
                     self.cancel(who, conversation).await;
                     return Err(ErrorData::internal_error("the call was cancelled", None));
                 }
@@ -231,6 +231,14 @@ fn bound(client: &Name, name: &str) -> Vec<u8> {
 /// Returns whether a request belongs to a revision without requests to the client.
 fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
+/// Waits until the client has cancelled its call, or has left: in a session it may come back for the answer.
+async fn over(who: &Who, context: &RequestContext<RoleServer>) {
+    tokio::select! {
+        () = context.ct.cancelled() => {}
+        () = who.gone(), if is_stateless(context) => {}
+    }
 }
 
 /// The error of a call that gets no answer here. Over a stream the next process of the organism answers it: there is none then.

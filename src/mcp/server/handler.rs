@@ -62,6 +62,14 @@ pub(super) struct Who {
 }
 
 impl Who {
+    /// Waits until its caller has closed the connection of the request, and awaits no answer.
+    pub(super) async fn gone(&self) {
+        match &self.known {
+            Some(known) => known.gone().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Checks whether its token is still that of the client.
     pub(super) async fn is_known(&self, app: &AppState) -> bool {
         match &self.known {

@@ -123,7 +123,11 @@ impl Http {
             return Ok(refusal(Response::from_parts(parts, Body::from(text)), &reason));
         }
         let title = status.canonical_reason().unwrap_or("The request can't be served");
-        Err(Problem::new(status, "mcp", title, String::from_utf8_lossy(&text)))
+        let mut detail = String::from_utf8_lossy(&text).into_owned();
+        if detail.contains("Session") || detail.contains("Unsupported MCP-Protocol-Version") {
+            detail += ": begin a session with initialize, or use revision 2026-07-28, which has none";
+        }
+        Err(Problem::new(status, "mcp", title, detail))
     }
 
     /// Notes the principal of a session that has begun, or its end.

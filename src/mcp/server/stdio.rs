@@ -222,9 +222,8 @@ impl Host {
                 Way::On
             }
             (Some("notifications/cancelled"), None) => {
-                let params = head.params.and_then(|params| serde_json::from_str::<Cancelled<'_>>(params.get()).ok());
-                if let Some(cancelled) = params.and_then(|params| params.request) {
-                    self.open.retain(|(id, _)| id != cancelled.get());
+                if let Some(request) = head.params.and_then(cancelled) {
+                    self.open.retain(|(id, _)| id != request.get());
                 }
                 Way::On
             }
@@ -264,6 +263,11 @@ impl Host {
         }
         Ok(())
     }
+}
+
+/// The id of the request that a notification cancels.
+fn cancelled(params: &RawValue) -> Option<&RawValue> {
+    serde_json::from_str::<Cancelled<'_>>(params.get()).ok()?.request
 }
 
 fn parsed(line: &[u8]) -> Value {
