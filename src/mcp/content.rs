@@ -17,6 +17,7 @@ pub struct Content {
 /// A block of content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Block {
     /// A text.
     Text(Text),

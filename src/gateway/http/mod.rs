@@ -413,6 +413,7 @@ pub(super) fn router(app: Arc<AppState>, routes: Routes) -> Router {
 
 /// A refusal in the shape of another protocol, among the extensions of its response.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "the façades that make one have a feature"))]
 pub(super) struct ForeignError;
 
 /// Gives refusals of the framework the shape of any other problem.
