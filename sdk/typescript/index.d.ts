@@ -115,6 +115,9 @@ export declare function encode(value: Made<object> | string): string;
 /** Encodes a payload as JSON that names it; an object with one property is such JSON already. */
 export declare function encodeJson(value: Made<object> | JsonPayload): JsonPayload;
 
+/** The contracts of all payloads that the program declares, as JSON Schema (docs/json.md); their namespace is the `$id`. */
+export declare function jsonSchema(): { readonly $defs: { readonly [name: string]: object }; readonly [keyword: string]: unknown };
+
 /** The emissions of a function, and of one of a listener with `json: true`. */
 export type Emissions = Some<Made<object> | string>;
 export type JsonEmissions = Some<Made<object> | JsonPayload>;

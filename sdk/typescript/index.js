@@ -39,7 +39,8 @@ const shown = (value) =>
   typeof value === "string" ? JSON.stringify(value) : Object(value) === value ? typeof value : String(value);
 
 /** A type of text: the noun for it, a test of its values, and how a text is parsed (undefined if it is none) and written. */
-const simple = (what, is, parse, write = String) => ({
+const simple = (what, is, parse, write = String, schema = { type: "string" }) => ({
+  schema,
   write: (value, where) => {
     if (!is(value)) throw wrong(where, what, shown(value));
     return write(value);
@@ -66,20 +67,24 @@ const oneOf = (...values) => {
     `one of ${values.map(shown).join(", ")}`,
     (value) => values.includes(value),
     (text, whole) => [whole, text].find((one) => values.includes(one)),
+    String,
+    { enum: values },
   );
 };
 
 /** The types of fields. */
 export const t = {
   text: simple("a string", (value) => typeof value === "string", (_, whole) => whole),
-  int: simple("an integer of at most 2^53 - 1 (t.bigint has no limit)", Number.isSafeInteger, integer),
+  int: simple("an integer of at most 2^53 - 1 (t.bigint has no limit)", Number.isSafeInteger, integer, String, { type: "integer" }),
   bigint: simple(
     "a bigint",
     (value) => typeof value === "bigint",
     (text) => (INTEGER.test(text) ? BigInt(text.replace("+", "")) : undefined),
+    String,
+    { type: "integer" },
   ),
-  float: simple("a number", (value) => typeof value === "number", float, floatText),
-  bool: simple("true or false", (value) => typeof value === "boolean", (text) => BOOLEANS.get(text)),
+  float: simple("a number", (value) => typeof value === "number", float, floatText, { type: "number" }),
+  bool: simple("true or false", (value) => typeof value === "boolean", (text) => BOOLEANS.get(text), String, { type: "boolean" }),
   oneOf,
   object: (fields) => ({ fields }),
   choice: (choices) => ({ choices }),
@@ -254,6 +259,38 @@ function jsonScalar(field, value, where) {
   const text = written(field, value, where);
   if (typeof value === "boolean" || (typeof value === "number" && Number.isFinite(value))) return value;
   return typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : text;
+}
+
+/** The contracts of all payloads that the program declares, as JSON Schema; their namespace is the `$id`. */
+export function jsonSchema() {
+  const names = [...payloads.keys()].map((qname) => /^\{(.*)\}(.*)$/s.exec(qname).slice(1));
+  const namespaces = new Set(names.map(([namespace]) => namespace));
+  if (!names.length) throw new TypeError("the program has no payloads: declare them by payload()");
+  if (namespaces.size > 1)
+    throw new TypeError(`a document has payloads of one namespace, and these are of several: ${[...namespaces].join(", ")}`);
+  const kinds = [...payloads.values()];
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    ...(names[0][0] && { $id: names[0][0] }),
+    $defs: Object.fromEntries(names.map(([, local], at) => [local, schemaOf(local, kinds[at])])),
+  };
+}
+
+function schemaOf(where, field) {
+  if (field.choices) throw new TypeError(`${where}: a choice has no JSON Schema here: write optional fields, or an .xsd file`);
+  if (!field.fields) return field.schema;
+  const fields = Object.entries(field.fields);
+  if (fields.length === 1 && fields[0][1].place === "content") return fields[0][1].schema;
+  const schema = { type: "object", properties: {}, required: [], additionalProperties: false };
+  for (const [key, inner] of fields) {
+    if (inner.place === "content")
+      throw new TypeError(`${where}.${key}: a text beside other fields has no JSON Schema here: write a field with a name, or an .xsd file`);
+    const name = `${inner.place === "attribute" ? "@" : ""}${inner.name ?? key}`;
+    const one = schemaOf(`${where}.${key}`, inner);
+    schema.properties[name] = inner.list ? { type: "array", items: one } : one;
+    if (!inner.list && !inner.optional) schema.required.push(name);
+  }
+  return schema;
 }
 
 /** The text of a value of a field, in characters that XML has. */
@@ -631,6 +668,8 @@ const worker = {
 
 /** Handles messages until the organism ends. Each module that registers functions may call it: they are all served. */
 export function run() {
+  // Of systole-schema, which runs a program for its contracts.
+  if (globalThis[Symbol.for("systole.schema")]) return globalThis[Symbol.for("systole.schema")](jsonSchema);
   if (!process.env.SYSTOLE_WORKER) {
     console.error("systole runs this program, by worker: in an organism.yaml");
     process.exit(1);

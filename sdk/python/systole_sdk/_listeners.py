@@ -48,7 +48,7 @@ def _listen(function: Callable[..., Any], name: str | None) -> Callable[..., Any
     if name in _worker.functions:
         other = _worker.functions[name][0].__name__
         raise TypeError(f"{function.__name__}: {name} has a listener, {other}: write one function for it")
-    _worker.functions[name] = (function, takes)  # type: ignore[assignment]
+    _worker.functions[name] = (function, takes)
     return function
 
 
@@ -191,6 +191,8 @@ def run(threads: int = 64) -> None:
     if threads < 1:
         raise ValueError(f"threads has to be 1 or more, not {threads}")
     check(takes for _, takes in _worker.functions.values() if dataclasses.is_dataclass(takes))
+    if _worker.is_described:
+        return
     if "SYSTOLE_WORKER" not in os.environ:
         sys.exit("systole runs this program, by worker: in an organism.yaml")
     _worker.serve(threads)

@@ -96,6 +96,8 @@ class Worker:
     ended = False
     is_json = False
     """True if the payloads in the lines are JSON."""
+    is_described = False
+    """True while only the schema of the program's payloads is asked for."""
 
     def __init__(self) -> None:
         # By the payload: the function, and the dataclass, str or dict that it takes; None for anything.
@@ -181,7 +183,8 @@ class Worker:
             recorded[one["name"]].append(one["value"])
         head = Message(line["id"], line["type"], line["from"], line["thread"], *optional, past)  # type: ignore
         current.set((head, recorded))
-        function, takes = self.functions.get(line["type"]) or self.functions.get(without_namespace(line["type"]), (None, None))
+        known = self.functions.get(line["type"]) or self.functions.get(without_namespace(line["type"]))
+        function, takes = known or (None, None)
         self.running[line["id"]] = None
         if function is None:
             self.answer(line["id"], {"error": f"no function listens to {line['type']}"})

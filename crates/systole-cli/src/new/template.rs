@@ -39,8 +39,8 @@ const JSON: &[(&str, &str)] = files!(
 
 /// The package of `sdk/python`, word by word.
 const PACKAGE: &[(&str, &str)] = files!(
-    "worker": "systole_sdk/__init__.py", "systole_sdk/_json.py", "systole_sdk/_listeners.py", "systole_sdk/_process.py",
-    "systole_sdk/_xml.py", "systole_sdk/py.typed"
+    "worker": "systole_sdk/__init__.py", "systole_sdk/__main__.py", "systole_sdk/_json.py", "systole_sdk/_listeners.py",
+    "systole_sdk/_process.py", "systole_sdk/_schema.py", "systole_sdk/_xml.py", "systole_sdk/py.typed"
 );
 
 #[cfg(feature = "gateway")]

@@ -218,3 +218,155 @@ fn a_worker_with_json_passes_the_test_of_workers() {
     let (code, _, err) = said(&folder, &["worker", "test", "--payload", "do.json", "python3", "agent.py"], "");
     assert!(code == 2 && err.contains("payloads as JSON need an organism"), "{err}");
 }
+
+const DECLARED: &str = r#"
+from dataclasses import dataclass
+from enum import Enum
+from systole_sdk import listener, named, payload, run
+
+class Way(Enum):
+    SENT = "sent"
+    FETCHED = "fetched"
+
+@dataclass
+class Line:
+    """A line of an order."""
+    article: str
+    count: int = 1
+
+@payload("urn:example:shop:v1")
+@dataclass
+class TakeOrder:
+    """An order."""
+    way: Way
+    line: list[Line]
+    id: int | None = named("@id", default=None)
+
+@payload("urn:example:shop:v1")
+@dataclass
+class Receipt:
+    total: int
+
+@listener
+def take(order: TakeOrder) -> Receipt:
+    return Receipt(sum(line.count for line in order.line))
+
+run()
+"#;
+
+/// Prints the contracts of a program.
+fn described(folder: &Scratch) -> (bool, String) {
+    let mut python = std::process::Command::new("python3");
+    python.args(["-m", "systole_sdk", "schema", "agent.py"]).current_dir(folder);
+    let output = python.env("PYTHONPATH", format!("{ROOT}/sdk/python")).output().unwrap();
+    let text = if output.status.success() { output.stdout } else { output.stderr };
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn dataclasses_are_contracts() {
+    let folder = Scratch::new("json-declared");
+    fs::write(folder.join("agent.py"), DECLARED).unwrap();
+    let (is_done, schema) = described(&folder);
+    assert!(is_done, "{schema}");
+    fs::write(folder.join("shop.schema.json"), &schema).unwrap();
+    let organism = format!(
+        "organism: {{ name: shop }}\n\
+         prefixes: {{ shop: 'urn:example:shop:v1' }}\n\
+         clients: [{{ name: cli, calls: [desk] }}]\n\
+         listeners:\n\
+         - {{ name: desk, worker: [python3, agent.py], json: true, env: ['PYTHONPATH={ROOT}/sdk/python'], schemas: [shop.schema.json], accepts: ['shop:take-order'], replies: ['shop:receipt'] }}\n"
+    );
+    fs::write(folder.join("organism.yaml"), organism).unwrap();
+    let ask = |message: &str| said(&folder, &["ask", "organism.yaml", message], "");
+    let (_, out, err) = ask(
+        r#"{"take-order": {"line": [{"article": "tea"}, {"article": "rum", "count": 2}], "@id": 7, "way": "sent"}}"#,
+    );
+    assert_eq!(out, "{\"receipt\":{\"total\":3}}\n", "{err}");
+    let (code, _, err) = ask(r#"{"take-order": {"way": "flown"}}"#);
+    assert!(code == 2 && err.contains("/take-order/way: "), "{err}");
+    let (code, out, _) = said(&folder, &["schema", "organism.yaml", "take-order", "--json"], "");
+    let schema: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &schema["properties"]["way"]["enum"]), (0, &json!(["sent", "fetched"])), "{out}");
+    // What has no JSON Schema is named.
+    fs::write(
+        folder.join("agent.py"),
+        DECLARED.replace("total: int", "total: int = named(\"$text\")\n    at: str = named(\"@at\")"),
+    )
+    .unwrap();
+    let (is_done, told) = described(&folder);
+    assert!(!is_done && told.contains("agent.py: Receipt.total: $text has no JSON Schema"), "{told}");
+}
+
+#[test]
+fn a_mistake_in_a_json_schema_is_shown_at_its_place() {
+    let folder = Scratch::new("json-mistake");
+    let schema = "{\n  \"type\": \"object\",\n  \"properties\": {\n    \"a\": { \"type\": \"array\", \"items\": { \"anyOf\": [{ \"type\": \"string\" }, { \"type\": \"object\" }] } }\n  }\n}\n";
+    fs::write(folder.join("order.schema.json"), schema).unwrap();
+    let organism = "organism: { name: shop }\nlisteners:\n- { name: desk, echo: true, schemas: [order.schema.json], accepts: [order] }\n";
+    fs::write(folder.join("organism.yaml"), organism).unwrap();
+    let (code, out, err) = said(&folder, &["check", "organism.yaml"], "");
+    let told = out + &err;
+    assert!(
+        code != 0
+            && told.contains("order.schema.json:4:")
+            && told.contains("/properties/a/items/anyOf: a choice of several shapes"),
+        "{told}"
+    );
+    fs::write(folder.join("order.schema.json"), schema.replace("{ \"type\": \"object\" }", "{ \"type\": \"null\" }"))
+        .unwrap();
+    let (code, out, err) = said(&folder, &["check", "organism.yaml"], "");
+    assert_eq!(code, 0, "{out}{err}");
+}
+
+#[test]
+fn declarations_of_node_are_contracts() {
+    if !node() {
+        return;
+    }
+    let folder = folder("described", "", "");
+    let script = r#"
+import { listener, payload, run, t } from "PACKAGE";
+const Do = payload("do", { text: t.content(t.text) });
+const Order = payload("order", { id: t.attribute(t.optional(t.bigint)), way: t.oneOf("sent", "fetched"), line: t.list(t.object({ price: t.float })), gift: t.named("is-gift", t.bool) });
+listener(Order, () => Do({ text: "x" }));
+run();
+"#;
+    let script = script.replace("PACKAGE", &format!("{ROOT}/sdk/typescript/index.js"));
+    fs::write(folder.join("agent.mjs"), script).unwrap();
+    let schema = || {
+        let mut node = std::process::Command::new("node");
+        node.arg(format!("{ROOT}/sdk/typescript/schema.js")).arg("agent.mjs").current_dir(&folder).output().unwrap()
+    };
+    let output = schema();
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let expected = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$defs": {
+            "do": { "type": "string" },
+            "order": {
+                "type": "object",
+                "properties": {
+                    "@id": { "type": "integer" },
+                    "way": { "enum": ["sent", "fetched"] },
+                    "line": { "type": "array", "items": { "type": "object", "properties": { "price": { "type": "number" } }, "required": ["price"], "additionalProperties": false } },
+                    "is-gift": { "type": "boolean" },
+                },
+                "required": ["way", "is-gift"],
+                "additionalProperties": false,
+            },
+        },
+    });
+    assert_eq!(printed, expected);
+    fs::write(
+        folder.join("agent.mjs"),
+        fs::read_to_string(folder.join("agent.mjs")).unwrap().replace("t.float", "t.choice({ a: t.int })"),
+    )
+    .unwrap();
+    let output = schema();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        !output.status.success() && told.contains("agent.mjs: order.line.price: a choice has no JSON Schema here"),
+        "{told}"
+    );
+}

@@ -1,0 +1,1 @@
+../../../../../sdk/python/systole_sdk/__main__.py
