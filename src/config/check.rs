@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use systole_core::core::{Blueprint, BlueprintProblem};
+use systole_core::core::{Blueprint, BlueprintProblem, Routing};
 use systole_core::protocol::boot_qname;
 use systole_core::vocab::{Name, QName, Span, near, ns};
 use systole_xml::schema::PayloadSchema;
@@ -47,6 +47,24 @@ pub(super) fn declarations(reader: &mut Reader, organism: &Organism, schemas: &S
             let mistake = callee(organism, payload, near.is_some() || namesake.is_some())
                 .unwrap_or_else(|| Mistake::Undeclared { payload: payload.value.clone(), near, namesake });
             reader.report(mistake, payload.span);
+        }
+    }
+}
+
+/// Reports calls that only an envelope could address, of listeners that write JSON, which has none.
+pub(super) fn receivers(reader: &mut Reader, organism: &Organism) {
+    let writes_json = |listener: &Listener| match &listener.kind {
+        Written::Command(_, form) => form.is_json(),
+        Written::Model(model) => model.is_json(),
+        _ => false,
+    };
+    for call in organism.listeners.iter().filter(|listener| writes_json(listener)).flat_map(|listener| &listener.calls)
+    {
+        let accepts = |listener: &&Listener| listener.contract.accepts.contains(&call.value);
+        let mut acceptors = organism.listeners.iter().filter(accepts).peekable();
+        let Some(callee) = acceptors.peek().map(|first| first.name.value.clone()) else { continue };
+        if acceptors.all(|acceptor| acceptor.contract.routing == Routing::Addressed) {
+            reader.report(Mistake::NoReceiver { payload: call.value.clone(), callee }, call.span);
         }
     }
 }

@@ -113,6 +113,7 @@ impl Mistake {
                 "write NAME to pass a variable on, or NAME=value to set it; names are letters, digits and '_'".into()
             }
             Self::ReservedVariable => "choose another name".into(),
+            Self::NoReceiver { .. } => "leave `routing: addressed` out at that listener, or let this one write XML: a worker's call names its receiver in either form".into(),
             Self::Pointless { .. } | Self::NotOfBackend { .. } => "remove it".into(),
             Self::McpLock { listener, .. } => {
                 format!("systole mcp import FILE {listener} connects to the server, and writes it and the schemas of the tools")

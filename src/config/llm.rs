@@ -40,6 +40,11 @@ pub(super) struct Model {
 }
 
 impl Model {
+    /// Returns whether it writes JSON.
+    pub(super) fn is_json(&self) -> bool {
+        self.settings.json
+    }
+
     /// The most tokens that an answer of a backend may have; 0 if it is not asked.
     fn tokens_at(&self, name: &Name) -> u32 {
         let is_asked = |backend: Option<&At<Name>>| backend.is_none_or(|backend| backend.value == *name);

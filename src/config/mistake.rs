@@ -317,6 +317,14 @@ pub enum Mistake {
     /// A variable that the pump sets itself.
     #[error("variables whose names start with SYSTOLE_ are set by the pump")]
     ReservedVariable,
+    /// A call that needs an envelope, of a listener that writes JSON.
+    #[error("a listener that writes JSON can't send {payload}, which reaches '{callee}' by its name alone")]
+    NoReceiver {
+        /// The payload.
+        payload: QName,
+        /// The listener that accepts it.
+        callee: Name,
+    },
     /// A key that does not apply to a listener of this kind.
     #[error("'{key}' does not apply to a listener that is {kind}")]
     Pointless {

@@ -285,6 +285,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     let schemas = schemas::load(reader, &organism, directory, advise);
     if let Some(schemas) = schemas.as_ref().filter(|_| organism.complete) {
         check::declarations(reader, &organism, schemas);
+        check::receivers(reader, &organism);
     }
     let catalog = schemas.map(|schemas| schemas.catalog);
     if let Some(catalog) = &catalog {
