@@ -171,6 +171,8 @@ macro_rules! payloads {
     };
 }
 
+pub(super) use payloads;
+
 payloads!(Content = "content", Read = "read", Requests = "requests", Responses = "responses");
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A process that writes lines: the next one, or the reason why no other comes.
 
 use std::io;
+use std::pin::{Pin, pin};
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -120,8 +121,24 @@ impl LineProcess {
     }
 
     /// Ends the process: SIGTERM, and SIGKILL behind the grace.
-    pub(crate) async fn end(&mut self) {
+    async fn end(&mut self) {
         self.process.end().await;
+    }
+
+    /// Ends a process, unless it `has_exited`, and waits for the end of what it prints, which may be reached already.
+    pub(crate) async fn finish(&mut self, has_exited: bool, mut printing: Pin<&mut impl Future>, mut is_printed: bool) {
+        if !has_exited {
+            let mut ending = pin!(self.end());
+            loop {
+                tokio::select! {
+                    () = &mut ending => break,
+                    _ = &mut printing, if !is_printed => is_printed = true,
+                }
+            }
+        }
+        if !is_printed {
+            let _ = timeout(LINGER, printing).await;
+        }
     }
 
     /// Waits for the exit of a process that closed its stream, since mostly it is about to exit.

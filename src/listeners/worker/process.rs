@@ -125,18 +125,7 @@ impl Worker {
                 }
             }
         };
-        if !matches!(end, End::Exit(_)) {
-            let mut ending = pin!(process.end());
-            loop {
-                tokio::select! {
-                    () = &mut ending => break,
-                    _ = &mut printing, if !printed => printed = true,
-                }
-            }
-        }
-        if !printed {
-            let _ = timeout(LINGER, printing).await;
-        }
+        process.finish(matches!(end, End::Exit(_)), printing, printed).await;
         end
     }
 }

@@ -1,5 +1,6 @@
 //! The call of a message: its arguments, its wait, its outcome.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,15 +15,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use systole_core::core::{Failure, HandlerOutcome, Message};
 use systole_core::vocab::{Fault, FaultCode};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::questions::Questions;
-use super::result;
 use super::session::{News, Registered, Session, token_of};
-use super::shape::Form;
+use super::{Tool, result};
 use crate::listeners::fleet::{Lost, ProcessEnd, failed};
-use crate::listeners::mcp::{LockedTool, McpListenerSettings, Repeat};
+use crate::listeners::mcp::{McpListenerSettings, Repeat};
 use crate::process::Subject;
+use crate::process::run::LINGER;
 use crate::runtime::RunContext;
 use crate::terminal::readable;
 
@@ -34,7 +35,7 @@ const ROUNDS: usize = 16;
 /// The caller of a tool, for one message.
 pub(super) struct Caller<'m> {
     settings: &'m McpListenerSettings,
-    tool: &'m LockedTool,
+    tool: &'m Tool,
     arguments: Value,
     subject: Subject,
     context: &'m RunContext,
@@ -67,13 +68,12 @@ impl Drop for Request {
 impl<'m> Caller<'m> {
     /// Makes the caller of a message: finds its tool, and makes its arguments.
     pub(super) fn new(
-        settings: &'m McpListenerSettings,
+        (settings, tools): (&'m McpListenerSettings, &'m BTreeMap<String, Tool>),
         message: &Message,
         context: &'m RunContext,
     ) -> Result<Self, Fault> {
         let payload = message.body.written();
-        let tool = settings.lock.tools.iter().find(|tool| tool.element == payload.root().local());
-        let tool = tool.ok_or_else(|| {
+        let tool = tools.get(payload.root().local()).ok_or_else(|| {
             let what = format!("an MCP server has tools alone, and <{}> is none", payload.root().local());
             Fault::new(FaultCode::Failed, what)
         })?;
@@ -81,10 +81,10 @@ impl<'m> Caller<'m> {
         let schema = schema.ok_or_else(|| Fault::new(FaultCode::Internal, "a payload without a schema"))?;
         let json = serde_json::from_str(&schema.to_json(&payload));
         let json = json.map_err(|error| Fault::new(FaultCode::Internal, error.to_string()))?;
-        let arguments = Form::of(&tool.facts.input_schema).to_tool(json);
+        let arguments = tool.arguments.to_tool(json);
         let arguments = arguments.map_err(|why| Fault::new(FaultCode::Failed, why))?;
         let is_repeatable = match settings.repeat {
-            Repeat::Hints => tool.facts.is_repeatable(),
+            Repeat::Hints => tool.locked.facts.is_repeatable(),
             Repeat::Always => true,
             Repeat::Never => false,
         };
@@ -99,7 +99,7 @@ impl<'m> Caller<'m> {
 
     /// The fault of a call that may have been carried out.
     fn unknown(&self, why: &str) -> Fault {
-        let name = &self.tool.facts.name;
+        let name = &self.tool.locked.facts.name;
         let message = format!(
             "unknown outcome: the tool '{name}' was called, and {why}, so it may have done its work or not. It is not called again, since nothing says that another call is harmless (readOnlyHint, idempotentHint, or `repeat: always`)"
         );
@@ -111,7 +111,7 @@ impl<'m> Caller<'m> {
         if self.is_repeatable || std::mem::replace(&mut self.is_noted, true) {
             return Ok(());
         }
-        let value = RawValue::from_string(Value::from(self.tool.facts.name.as_str()).to_string());
+        let value = RawValue::from_string(Value::from(self.tool.locked.facts.name.as_str()).to_string());
         let value = value.map_err(|error| Fault::new(FaultCode::Internal, error.to_string()))?;
         let index = self.context.thread().send_note(NOTE, &value)?;
         poll_fn(|cx| self.context.thread().poll_note(index, cx)).await;
@@ -136,14 +136,14 @@ impl<'m> Caller<'m> {
         Some(HandlerOutcome::Failed(fault))
     }
 
-    /// Makes the call, and answers the questions of the server meanwhile.
-    pub(super) async fn call(&mut self, session: &Rc<Session>) -> Called {
+    /// Makes the call, and answers the questions of the server meanwhile. `sent` is called when the server may have got it.
+    pub(super) async fn call(&mut self, session: &Rc<Session>, sent: impl Fn()) -> Called {
         if let Err(fault) = self.note().await {
             return Called::Done(HandlerOutcome::Failed(Failure::passing(fault)));
         }
         let mut input = (None, None);
         for _ in 0..ROUNDS {
-            let result = match self.round(session, input).await {
+            let result = match self.round(session, input, &sent).await {
                 Ok(result) => result,
                 Err(called) => return called,
             };
@@ -166,8 +166,16 @@ impl<'m> Caller<'m> {
     }
 
     fn refused(&self, why: &str) -> HandlerOutcome {
-        let name = &self.tool.facts.name;
+        let name = &self.tool.locked.facts.name;
         HandlerOutcome::Failed(failed(format!("the MCP server failed the call of '{name}': {why}"), false))
+    }
+
+    /// The outcome of a request that failed while the connection stays.
+    fn unanswered(&self, why: &str) -> HandlerOutcome {
+        HandlerOutcome::Failed(match self.is_repeatable {
+            true => failed(format!("the MCP server gave no answer: {why}"), true),
+            false => Failure::passing(self.unknown(&format!("there was no answer: {why}"))),
+        })
     }
 
     /// One request and its answer.
@@ -175,9 +183,10 @@ impl<'m> Caller<'m> {
         &self,
         session: &Rc<Session>,
         (responses, state): (Option<InputResponses>, Option<String>),
+        sent: &impl Fn(),
     ) -> Result<ServerResult, Called> {
         let Some(peer) = session.peer() else { return Err(Called::Lost(session.ended().await)) };
-        let mut params = CallToolRequestParams::new(self.tool.facts.name.clone());
+        let mut params = CallToolRequestParams::new(self.tool.locked.facts.name.clone());
         params.arguments = self.arguments.as_object().cloned();
         (params.input_responses, params.request_state) = (responses, state);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
@@ -185,18 +194,22 @@ impl<'m> Caller<'m> {
             Ok(handle) => handle,
             Err(_) => return Err(Called::Lost(session.ended().await)),
         };
+        sent();
         let registered = session.register(token_of(&handle.progress_token), self.subject);
         let mut request = Request(Some(handle));
         let answered = self.wait(&mut request, &registered, session).await;
         match answered {
             Ok(Ok(result)) => Ok(result),
             Ok(Err(ServiceError::McpError(error))) => Err(Called::Done(self.refused(&readable(&error.message)))),
-            // The end of the connection says why.
-            Ok(Err(_)) => Err(Called::Lost(session.ended().await)),
+            // The end of the connection says why; a request over HTTP may fail without one.
+            Ok(Err(error)) => Err(match timeout(LINGER, session.ended()).await {
+                Ok(end) => Called::Lost(end),
+                Err(_) => Called::Done(self.unanswered(&readable(&error.to_string()))),
+            }),
             Err(silence) => {
                 drop((request, registered));
                 session.doubt();
-                let name = &self.tool.facts.name;
+                let name = &self.tool.locked.facts.name;
                 let message = format!(
                     "the MCP server neither answered the call of '{name}' nor told of progress within {silence:?}{}: the call is cancelled; where a tool takes long, write a longer `timeout`",
                     session.remark()

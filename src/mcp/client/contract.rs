@@ -61,7 +61,7 @@ fn head(namespace: &str, server: &str) -> String {
   </xs:annotation>
   <xs:simpleType name="json">
     <xs:annotation><xs:documentation>JSON, as a text.</xs:documentation></xs:annotation>
-    <xs:restriction base="xs:string"/>
+    <xs:restriction base="xs:string"><xs:pattern value="\{{\}}|\s*([\{{\[][\s\S]*[\}}\]]|&quot;[\s\S]*&quot;|true|false|null|-?[0-9][0-9.eE+\-]*)\s*"/></xs:restriction>
   </xs:simpleType>
 "#,
         content = mcp::NAMESPACE,
@@ -182,6 +182,10 @@ mod tests {
         let form = Form::of(&json!({ "type": "object" }));
         assert_eq!(form.to_tool(json!({})), Ok(json!({})));
         assert!(form.to_tool(json!({ "json": "{a}" })).unwrap_err().contains("no JSON"));
+        let (_, schemas) = contract(vec![facts("call", json!({ "type": "object" }), None)]);
+        let example = schemas[0].example().unwrap();
+        let example = form.to_tool(serde_json::from_str(&schemas[0].to_json(example)).unwrap());
+        assert_eq!(example, Ok(json!({})), "an example is a call that works");
     }
 
     #[test]

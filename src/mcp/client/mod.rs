@@ -20,13 +20,14 @@ mod session;
 mod shape;
 mod stdio;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use systole_core::core::{Failure, HandlerOutcome, Message};
 use systole_core::vocab::{Limits, Name};
 
 use crate::listeners::fleet::{Fleet, Kind, Means, Started, failed};
-use crate::listeners::mcp::{McpListenerSettings, McpServer};
+use crate::listeners::mcp::{LockedTool, McpServer, McpListenerSettings};
 use crate::process::run::CommandError;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext, StartContext};
 use call::Caller;
@@ -35,12 +36,29 @@ use http::Endpoint;
 pub(crate) use questions::schemas;
 pub use questions::{Elicitation, Elicited};
 use session::{Session, Talk};
+use shape::Form;
 use stdio::Server;
 
 /// A listener that is an MCP server.
 pub struct McpListener {
     fleet: Rc<Fleet<Servers>>,
     settings: Rc<McpListenerSettings>,
+    /// The tools, by the elements of their calls.
+    tools: BTreeMap<String, Tool>,
+}
+
+/// A tool with the forms of its payloads.
+struct Tool {
+    locked: LockedTool,
+    arguments: Form,
+    result: Option<Form>,
+}
+
+impl Tool {
+    fn of(locked: &LockedTool) -> Self {
+        let result = locked.facts.output_schema.as_ref().map(Form::of);
+        Self { locked: locked.clone(), arguments: Form::of(&locked.facts.input_schema), result }
+    }
 }
 
 /// The connections to a server.
@@ -79,7 +97,8 @@ impl McpListener {
     /// Makes a listener of that name.
     pub fn new(name: Name, settings: McpListenerSettings) -> Self {
         let settings = Rc::new(settings);
-        Self { fleet: Rc::new(Fleet::new(name, Servers(settings.clone()), 1)), settings }
+        let tools = settings.lock.tools.iter().map(|locked| (locked.element.clone(), Tool::of(locked))).collect();
+        Self { tools, fleet: Rc::new(Fleet::new(name, Servers(settings.clone()), 1)), settings }
     }
 
     /// Runs a message until it has an outcome.
@@ -89,7 +108,7 @@ impl McpListener {
             Err(failure) => return HandlerOutcome::Failed(failure),
         };
         let clock = self.fleet.means(&wall, context.rests(), context.limits()).clock.clone();
-        let mut caller = match Caller::new(&self.settings, &message, &context) {
+        let mut caller = match Caller::new((&self.settings, &self.tools), &message, &context) {
             Ok(caller) => caller,
             Err(fault) => return HandlerOutcome::Failed(Failure::passing(fault)),
         };
@@ -102,8 +121,7 @@ impl McpListener {
             if let Some(refusal) = session.refusal() {
                 return HandlerOutcome::Failed(failed(refusal, false));
             }
-            seat.read();
-            let lost = match caller.call(&session).await {
+            let lost = match caller.call(&session, || seat.read()).await {
                 call::Called::Done(outcome) => {
                     seat.answered();
                     return outcome;

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use super::session::Question;
 use crate::mcp::NAMESPACE;
+use crate::mcp::content::payloads;
 use crate::runtime::{Calling, RunContext, call_to};
 
 /// A question of a server.
@@ -112,22 +113,6 @@ pub struct Given {
     /// The value.
     #[serde(rename = "$text", default)]
     pub text: String,
-}
-
-macro_rules! payloads {
-    ($($payload:ident = $root:literal),+) => {
-        $(
-            impl Payload for $payload {
-                const NAMESPACE: &'static str = NAMESPACE;
-                const ROOT: &'static str = $root;
-
-                fn contract() -> Result<PayloadSchema, ContractError> {
-                    let known = schemas().iter().find(|schema| *schema.qname() == Self::qname());
-                    known.cloned().ok_or_else(|| ContractError::Reserved { payload: Self::qname() })
-                }
-            }
-        )+
-    };
 }
 
 payloads!(Elicitation = "elicitation", Elicited = "elicited");
@@ -278,13 +263,17 @@ fn content(fields: &[Field], given: &[Given]) -> Result<Map<String, Value>, Stri
         let texts: Vec<&str> = given.iter().filter(|one| one.name == field.name).map(|one| &*one.text).collect();
         let name = &field.name;
         if field.kind == Kind::Choices {
-            if !texts.is_empty() || field.required == Some(true) {
-                content.insert(name.clone(), texts.into());
+            let default = || field.default.as_deref().and_then(|text| serde_json::from_str(text).ok());
+            let chosen = if texts.is_empty() { default() } else { Some(texts.into()) };
+            match chosen {
+                Some(chosen) => drop(content.insert(name.clone(), chosen)),
+                None if field.required == Some(true) => drop(content.insert(name.clone(), Value::Array(Vec::new()))),
+                None => {}
             }
             continue;
         }
-        let Some(text) = texts.first() else {
-            if field.required == Some(true) && field.default.is_none() {
+        let Some(text) = texts.first().copied().or(field.default.as_deref()) else {
+            if field.required == Some(true) {
                 return Err(format!("the field '{name}' has no value"));
             }
             continue;
@@ -297,7 +286,7 @@ fn content(fields: &[Field], given: &[Given]) -> Result<Map<String, Value>, Stri
             Kind::Integer => read(|value| value.is_i64() || value.is_u64(), "whole number")?,
             Kind::Number => read(Value::is_number, "number")?,
             Kind::Boolean => read(Value::is_boolean, "truth value")?,
-            Kind::String | Kind::Choices => Value::from(*text),
+            Kind::String | Kind::Choices => Value::from(text),
         };
         content.insert(name.clone(), value);
     }
@@ -350,6 +339,8 @@ mod tests {
         let right =
             content(&fields, &[given("age", "7"), given("name", "7"), given("sure", " false "), given("x", "y")]);
         assert_eq!(Value::Object(right.unwrap()), json!({ "age": 7, "name": "7", "sure": false }));
+        let right = content(&fields, &[given("age", "7"), given("name", "a")]);
+        assert_eq!(right.unwrap()["sure"], json!(true), "the default");
         assert!(content(&fields, &[given("age", "seven"), given("name", "a")]).unwrap_err().contains("seven"));
         assert!(content(&fields, &[given("name", "a")]).unwrap_err().contains("no value"));
         assert!(content(&fields, &[given("age", "1.5"), given("name", "a")]).is_err());

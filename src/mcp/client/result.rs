@@ -11,7 +11,8 @@ use systole_xml::ladder::escape::carriable;
 use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::{Validator, encode};
 
-use super::shape::{Form, Uncarried};
+use super::Tool;
+use super::shape::Uncarried;
 use crate::listeners::mcp::LockedTool;
 use crate::mcp::content::{Block, Body, Content, Link, Media, Resource, Structured, Text};
 use crate::runtime::RunContext;
@@ -25,7 +26,7 @@ const SAID: usize = 4000;
 /// # Errors
 /// The fault for the caller: the error of the tool, or a result that breaks its own schema.
 pub(super) fn payload(
-    tool: &LockedTool,
+    Tool { locked: tool, result: form, .. }: &Tool,
     namespace: &str,
     result: CallToolResult,
     context: &RunContext,
@@ -33,12 +34,12 @@ pub(super) fn payload(
     if result.is_error == Some(true) {
         return Err(Fault::new(FaultCode::Failed, error_text(&result)));
     }
-    if let Some((element, schema)) = tool.result.as_ref().zip(tool.facts.output_schema.as_ref()) {
+    if let Some((element, form)) = tool.result.as_ref().zip(form.as_ref()) {
         let Some(structured) = &result.structured_content else {
             return Err(broken(tool, "it has no structured content"));
         };
         let has_texts_alone = result.content.iter().all(|block| matches!(block, ContentBlock::Text(_)));
-        match Form::of(schema).to_payload(structured.clone()) {
+        match form.to_payload(structured.clone()) {
             Ok(json) => {
                 let typed = typed(tool, namespace, element, &json, context)?;
                 if has_texts_alone {

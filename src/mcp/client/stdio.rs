@@ -125,18 +125,7 @@ impl Server {
                 }
             }
         };
-        if !matches!(stopped, Stopped::Lines(End::Exit(_))) {
-            let mut ending = pin!(process.end());
-            loop {
-                tokio::select! {
-                    () = &mut ending => break,
-                    () = &mut printing, if !printed => printed = true,
-                }
-            }
-        }
-        if !printed {
-            let _ = timeout(LINGER, printing).await;
-        }
+        process.finish(matches!(stopped, Stopped::Lines(End::Exit(_))), printing, printed).await;
         stopped
     }
 }
