@@ -327,7 +327,7 @@ impl From<JsonRefusal> for Problem {
             JsonRefusal::Form(error) => {
                 let detail = error.to_string();
                 let code = match error.problem {
-                    JsonProblem::TooLarge { most } => return Self::too_large(most),
+                    JsonProblem::TooLarge { .. } => return Self::over(detail),
                     JsonProblem::Syntax { .. } | JsonProblem::Repeated { .. } | JsonProblem::TooDeep { .. } => {
                         "malformed"
                     }
