@@ -102,8 +102,12 @@ fn write_files(folder: &Folder, organism: &str) {
     let namespaces: Vec<&str> = parts.filter(|part| part.starts_with("urn:")).collect();
     let elements = words.iter().filter(|word| !word.contains('.'));
     let elements: String = elements.map(|word| format!("<xs:element name='{word}' type='xs:string'/>")).collect();
+    let kebab = words.iter().filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'));
+    let objects = kebab.map(|word| format!("\"{word}\": {{ \"type\": \"object\" }}")).collect::<Vec<_>>().join(", ");
     for file in words.iter().filter(|word| word.contains('.')) {
-        if let Some(name) = file.strip_suffix(".xsd") {
+        if file.ends_with(".schema.json") {
+            folder.write(file, &format!("{{ \"$defs\": {{ {objects} }} }}"));
+        } else if let Some(name) = file.strip_suffix(".xsd") {
             let own = namespaces.iter().find(|namespace| namespace.contains(&format!(":{name}:")));
             let namespace = own.or(namespaces.first()).unwrap();
             let start = format!("xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='{namespace}'");
