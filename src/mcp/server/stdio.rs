@@ -4,8 +4,13 @@
 //! Where the organism ends, as its process is killed, the relay finds or starts the next one, and sends it what got no answer:
 //! a request has one id for the whole process, and its call one idempotency key, so it takes effect once. Standard output has
 //! messages of the protocol alone. A line that is no message is answered here: the host waits for nothing.
+//!
+//! A request to the host, such as a question to its person, has an id of the relay, which no other request of the process ever
+//! has. The answer goes to the stream that asked, or nowhere: each process of the organism numbers its requests anew, so an id of
+//! its own would hand the answer to a dialog of the last one to another question.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::pin::Pin;
 use std::time::Duration;
@@ -17,9 +22,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::time::timeout;
 
-/// Most bytes of a line of a host.
-const LINE: usize = 16 << 20;
-/// Most requests of a host without an answer.
+/// Most bytes of a line of a host, for the relay and for the organism.
+pub(super) const LINE: usize = 16 << 20;
+/// Bytes that are kept of a line that is too long.
+const BEGINNING: usize = 1024;
+/// Most requests without an answer, of a host and to it.
 const OPEN: usize = 1024;
 /// Time for the last answers after the end of standard input.
 const LAST_ANSWERS: Duration = Duration::from_secs(6);
@@ -83,12 +90,17 @@ struct Host {
     answered: HashSet<String>,
     /// True once a request went on: nothing else may be the first message.
     has_begun: bool,
+    /// Requests of this stream to the host without an answer, oldest first: each with the relay's id and the stream's.
+    asked: VecDeque<(u64, String)>,
+    /// The next id of such a request.
+    next: u64,
 }
 
 /// The way of a line of the host.
-enum Way {
+#[derive(Debug)]
+enum Way<'l> {
     /// To the organism.
-    On,
+    On(Cow<'l, [u8]>),
     /// Nowhere: it needs no answer.
     Nowhere,
     /// Back to the host.
@@ -121,24 +133,25 @@ async fn relay<C: Future<Output = io::Result<LineStream>>>(
         loop {
             tokio::select! {
                 answer = answers.next() => match answer {
-                    Ok(Some(Line::Whole(answer))) => if host.takes(answer) {
-                        write(&mut output, answer).await?;
+                    Ok(Some(Line::Whole(answer))) => if let Some(answer) = host.takes(answer) {
+                        write(&mut output, &answer).await?;
                     },
-                    Ok(Some(Line::TooLong)) => {}
+                    Ok(Some(Line::TooLong(_))) => {}
                     Ok(None) | Err(_) => break,
                 },
                 line = lines.next() => {
                     let line = match line? {
                         Some(Line::Whole(line)) => line,
-                        Some(Line::TooLong) => {
+                        Some(Line::TooLong(beginning)) => {
+                            let id = id_in(beginning).unwrap_or("null");
                             let why = format!("the line has more than {LINE} bytes: send less");
-                            write(&mut output, &refusal("null", -32600, &why)).await?;
+                            write(&mut output, &refusal(id, -32600, &why)).await?;
                             continue;
                         }
                         None => return finish(&mut stream.write, answers, &mut host, output).await,
                     };
                     match host.reads(line) {
-                        Way::On => if write(&mut stream.write, line).await.is_err() {
+                        Way::On(line) => if write(&mut stream.write, &line).await.is_err() {
                             break;
                         },
                         Way::Nowhere => {}
@@ -146,6 +159,10 @@ async fn relay<C: Future<Output = io::Result<LineStream>>>(
                     }
                 }
             }
+        }
+        // The dialogs of a stream that has ended have no answer: the next one asks again.
+        for cancelled in host.withdraw() {
+            write(&mut output, &cancelled).await?;
         }
     }
 }
@@ -160,8 +177,8 @@ async fn finish<R: AsyncRead + Unpin>(
     let _ = write_side.shutdown().await;
     let rest = async {
         while let Ok(Some(Line::Whole(answer))) = answers.next().await {
-            if host.takes(answer) {
-                write(&mut output, answer).await?;
+            if let Some(answer) = host.takes(answer) {
+                write(&mut output, &answer).await?;
             }
         }
         Ok(())
@@ -171,19 +188,24 @@ async fn finish<R: AsyncRead + Unpin>(
 
 impl Host {
     /// Reads a line of the host.
-    fn reads(&mut self, line: &[u8]) -> Way {
+    fn reads<'l>(&mut self, line: &'l [u8]) -> Way<'l> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Way::Nowhere;
         }
+        let is_object = line.trim_ascii_start().starts_with(b"{");
         let head = match serde_json::from_slice::<Head<'_>>(line) {
-            Ok(head) => head,
-            Err(error) => {
-                let is_json = serde_json::from_slice::<&RawValue>(line).is_ok();
-                let (code, why) = match is_json {
-                    true => (-32600, "a line is one JSON-RPC object; batches are none of this revision".to_owned()),
-                    false => (-32700, format!("the line is no JSON: {error}")),
+            // A list would be read as the members in their order.
+            Ok(head) if is_object => head,
+            read => {
+                let error = read.err().map(|error| error.to_string()).unwrap_or_default();
+                let (code, why) = match serde_json::from_slice::<&RawValue>(line) {
+                    Ok(_) if is_object => (-32600, format!("the message is none of the protocol: {error}")),
+                    Ok(_) => (-32600, "a line is one JSON-RPC object; batches are none of this revision".to_owned()),
+                    Err(error) => (-32700, format!("the line is no JSON: {error}")),
                 };
-                return Way::Back(json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": why } }));
+                // Of an object whose other members are wrong, such as one that stands there twice.
+                let id = if is_object { id_in(line).unwrap_or("null") } else { "null" };
+                return Way::Back(parsed(&refusal(id, code, &why)));
             }
         };
         let id = head.id.map(|id| id.get().to_owned());
@@ -214,29 +236,54 @@ impl Host {
                 }
                 self.has_begun = true;
                 self.open.push((id, line.to_vec()));
-                Way::On
+                Way::On(line.into())
             }
             _ if !self.has_begun => Way::Nowhere,
+            (None, Some(id)) => {
+                let at = self.asked.iter().position(|(own, _)| own.to_string() == id);
+                let asked = at.and_then(|at| self.asked.remove(at)).zip(head.id);
+                // An answer to a stream that has ended, or a second one, is for no question.
+                asked.map_or(Way::Nowhere, |((_, theirs), id)| Way::On(spliced(line, id, &theirs).into()))
+            }
             (Some("notifications/initialized"), None) => {
                 self.initialized = Some(line.to_vec());
-                Way::On
+                Way::On(line.into())
             }
             (Some("notifications/cancelled"), None) => {
                 if let Some(request) = head.params.and_then(cancelled) {
                     self.open.retain(|(id, _)| id != request.get());
                 }
-                Way::On
+                Way::On(line.into())
             }
-            _ => Way::On,
+            _ => Way::On(line.into()),
         }
     }
 
-    /// Reads a line of the organism; returns whether it is for the host.
-    fn takes(&mut self, answer: &[u8]) -> bool {
-        let Ok(head) = serde_json::from_slice::<Head<'_>>(answer) else { return false };
-        let (None, Some(id)) = (&head.method, head.id) else { return true };
+    /// Reads a line of the organism; returns it as the host gets it, if it is for the host.
+    fn takes<'l>(&mut self, answer: &'l [u8]) -> Option<Cow<'l, [u8]>> {
+        let head = serde_json::from_slice::<Head<'_>>(answer).ok()?;
+        let id = match (head.method.as_deref(), head.id) {
+            (None, Some(id)) => id,
+            (Some(_), Some(id)) => {
+                let own = self.next;
+                self.next += 1;
+                self.asked.push_back((own, id.get().to_owned()));
+                if self.asked.len() > OPEN {
+                    // Such as one whose call has ended meanwhile.
+                    self.asked.pop_front();
+                }
+                return Some(spliced(answer, id, &own.to_string()).into());
+            }
+            (Some("notifications/cancelled"), None) => {
+                let request = head.params.and_then(cancelled)?;
+                let at = self.asked.iter().position(|(_, theirs)| theirs == request.get())?;
+                let (own, _) = self.asked.remove(at)?;
+                return Some(spliced(answer, request, &own.to_string()).into());
+            }
+            _ => return Some(answer.into()),
+        };
         if self.answered.remove(id.get()) {
-            return false;
+            return None;
         }
         if let Some(at) = self.open.iter().position(|(open, _)| open == id.get()) {
             let (id, line) = self.open.remove(at);
@@ -245,7 +292,17 @@ impl Host {
                 self.initialize = Some((id, line));
             }
         }
-        true
+        Some(answer.into())
+    }
+
+    /// Gives up the requests to the host of a stream that has ended; returns the notifications that cancel them.
+    fn withdraw(&mut self) -> Vec<Vec<u8>> {
+        let cancelled = |(own, _)| {
+            let params =
+                json!({ "requestId": own, "reason": "the process that asked has ended: the question comes again" });
+            json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }).to_string().into_bytes()
+        };
+        self.asked.drain(..).map(cancelled).collect()
     }
 
     /// Sends to another process of the organism what the last one left.
@@ -268,6 +325,22 @@ impl Host {
 /// The id of the request that a notification cancels.
 fn cancelled(params: &RawValue) -> Option<&RawValue> {
     serde_json::from_str::<Cancelled<'_>>(params.get()).ok()?.request
+}
+
+/// A line with another text in the place of a part that was read from it.
+fn spliced(line: &[u8], part: &RawValue, with: &str) -> Vec<u8> {
+    let start = part.get().as_ptr() as usize - line.as_ptr() as usize;
+    [&line[..start], with.as_bytes(), &line[start + part.get().len()..]].concat()
+}
+
+/// The id of a message, as JSON, from its beginning, where it stands in front of the parameters.
+fn id_in(beginning: &[u8]) -> Option<&str> {
+    let text = beginning.utf8_chunks().next()?.valid();
+    let members = &text[..text.find("\"params\"").unwrap_or(text.len())];
+    let value = members.split_once("\"id\"")?.1.trim_start().strip_prefix(':')?.trim_start();
+    let mut values = serde_json::Deserializer::from_str(value).into_iter::<Value>();
+    let id = values.next()?.ok()?;
+    (id.is_string() || id.is_number()).then(|| value[..values.byte_offset()].trim_end())
 }
 
 fn parsed(line: &[u8]) -> Value {
@@ -299,7 +372,8 @@ struct Lines<R> {
 
 enum Line<'l> {
     Whole(&'l [u8]),
-    TooLong,
+    /// One that is left out, with its beginning.
+    TooLong(&'l [u8]),
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
@@ -336,13 +410,16 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 Some(_) if self.skips => {
                     self.is_over = true;
                     self.skips = false;
-                    return Ok(Some(Line::TooLong));
+                    return Ok(Some(Line::TooLong(&self.line)));
                 }
                 Some(_) => {
                     self.is_over = true;
                     return Ok(Some(Line::Whole(&self.line)));
                 }
-                None if self.skips && was_short => self.line = Vec::with_capacity(0),
+                None if self.skips && was_short => {
+                    self.line.truncate(BEGINNING);
+                    self.line.shrink_to_fit();
+                }
                 None => {}
             }
         }
@@ -356,7 +433,7 @@ mod tests {
     fn back(way: Way) -> Value {
         match way {
             Way::Back(answer) => answer,
-            Way::On => panic!("it goes on"),
+            Way::On(_) => panic!("it goes on"),
             Way::Nowhere => panic!("it goes nowhere"),
         }
     }
@@ -376,27 +453,80 @@ mod tests {
     async fn another_process_gets_what_has_no_answer() {
         let mut host = Host::default();
         let initialize = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-        assert!(matches!(host.reads(initialize), Way::On));
-        assert!(host.takes(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
+        assert!(matches!(host.reads(initialize), Way::On(_)));
+        assert!(host.takes(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#).is_some());
         let initialized = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        assert!(matches!(host.reads(initialized), Way::On));
+        assert!(matches!(host.reads(initialized), Way::On(_)));
         let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#;
-        assert!(matches!(host.reads(call), Way::On));
+        assert!(matches!(host.reads(call), Way::On(_)));
         assert_eq!(back(host.reads(call))["error"]["code"], -32600, "its id is taken");
         let mut sent = Vec::new();
         host.replay(&mut sent).await.unwrap();
         let lines: Vec<_> = sent.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
         assert_eq!(lines, [&initialize[..], initialized, call]);
-        assert!(!host.takes(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#), "the host has that answer");
-        assert!(host.takes(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+        assert!(host.takes(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#).is_none(), "the host has that answer");
+        assert!(host.takes(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#).is_some());
         assert!(host.open.is_empty());
+    }
+
+    #[test]
+    fn an_answer_of_the_host_reaches_the_question_that_was_asked_or_none() {
+        let on = |way: Way<'_>| match way {
+            Way::On(line) => parsed(&line),
+            other => panic!("{other:?}"),
+        };
+        let ask = |host: &mut Host, id: &str| {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"elicitation/create","params":{{"id":{id}}}}}"#);
+            let asked = parsed(&host.takes(line.as_bytes()).unwrap());
+            assert_eq!(asked["params"]["id"].to_string(), id, "that is another id");
+            asked["id"].clone()
+        };
+        let answer = |id: &Value| {
+            let result = json!({ "action": "accept", "content": { "answer": true } });
+            json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
+        };
+        let mut host = Host::default();
+        host.reads(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        let first = [ask(&mut host, "0"), ask(&mut host, "1"), ask(&mut host, "\"a\"")];
+        assert_eq!(on(host.reads(answer(&first[2]).as_bytes()))["id"], "a");
+        assert!(matches!(host.reads(answer(&first[2]).as_bytes()), Way::Nowhere), "it is answered");
+        // The organism withdraws one.
+        let cancelled =
+            br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0,"reason":"r"}}"#;
+        let cancelled = parsed(&host.takes(cancelled).unwrap());
+        assert_eq!((&cancelled["params"]["requestId"], &cancelled["params"]["reason"]), (&first[0], &json!("r")));
+        assert!(matches!(host.reads(answer(&first[0]).as_bytes()), Way::Nowhere), "it was withdrawn");
+        // The next process begins with 0, too.
+        let withdrawn = host.withdraw();
+        assert_eq!(
+            withdrawn.iter().map(|line| parsed(line)["params"]["requestId"].clone()).collect::<Vec<_>>(),
+            [first[1].clone()]
+        );
+        let second = [ask(&mut host, "0"), ask(&mut host, "1")];
+        assert!(second.iter().all(|id| !first.contains(id)));
+        assert!(matches!(host.reads(answer(&first[1]).as_bytes()), Way::Nowhere), "another stream asked that");
+        assert_eq!(on(host.reads(answer(&second[1]).as_bytes()))["id"], 1);
+        assert_eq!(on(host.reads(answer(&second[0]).as_bytes()))["id"], 0);
+    }
+
+    #[test]
+    fn the_id_of_a_message_stands_in_its_beginning() {
+        for (beginning, id) in [
+            (r#"{"jsonrpc":"2.0","id":93,"method":"tools/call","params":{"id":7,"#, Some("93")),
+            (r#"{"id" : "a\"b" ,"params":"#, Some(r#""a\"b""#)),
+            (r#"{"params":{"id":7,"#, None),
+            (r#"{"id":{"#, None),
+            (r#"xxxx"#, None),
+        ] {
+            assert_eq!(id_in(beginning.as_bytes()), id, "{beginning}");
+        }
     }
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_left_out_alone() {
         let text = [vec![b'x'; LINE + 3], b"\nshort\n".to_vec(), b"end".to_vec()].concat();
         let mut lines = Lines::new(&text[..]);
-        assert!(matches!(lines.next().await.unwrap(), Some(Line::TooLong)));
+        assert!(matches!(lines.next().await.unwrap(), Some(Line::TooLong(beginning)) if beginning.starts_with(b"xxx")));
         assert!(matches!(lines.next().await.unwrap(), Some(Line::Whole(b"short"))));
         assert!(matches!(lines.next().await.unwrap(), Some(Line::Whole(b"end"))));
         assert!(lines.next().await.unwrap().is_none());

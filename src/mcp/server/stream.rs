@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Server;
 use super::handler::{Handler, StreamClient, not_served};
-use super::stdio::LineStream;
+use super::stdio::{LINE, LineStream};
 use crate::gateway::facade::{AppState, Problem};
 use crate::gateway::upgrade_operator;
 
@@ -28,7 +28,7 @@ const PATH: &str = "/v1/mcp";
 const PROTOCOL: &str = "systole-mcp";
 /// Time for the last answers at the end of the organism.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
-/// Bytes beside a message in a line.
+/// Bytes beside a line as the host wrote it: the relay changes ids.
 const FRAME: usize = 64 << 10;
 
 /// Reason why a stream is not served.
@@ -62,10 +62,9 @@ impl Server {
         stream: impl AsyncRead + AsyncWrite + Send + 'static,
     ) -> Result<(), StreamError> {
         let client = self.client(app, client)?;
-        let most = app.organism().blueprint().limits.xml.message_bytes;
         let (read, write) = tokio::io::split(stream);
         let transport = AsyncRwTransport::new_server(Box::pin(read), Box::pin(write));
-        let transport = transport.with_max_line_length(most.saturating_mul(2).saturating_add(FRAME));
+        let transport = transport.with_max_line_length(LINE + FRAME);
         let stream = Some(StreamClient { name: client, session: session.into() });
         let handler = Handler { face: self.face(app).clone(), stream };
         let stopping = app.stopping();

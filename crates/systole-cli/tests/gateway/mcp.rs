@@ -266,6 +266,15 @@ fn lines_that_are_no_requests_are_answered_and_nothing_hangs() {
     host.write(&"x".repeat((16 << 20) + 10));
     host.write("\n");
     assert!(host.next()["error"]["message"].as_str().unwrap().contains("bytes"));
+    // The same of a request that says its id first, and of one that the protocol allows, but the organism doesn't.
+    host.call(11, "say", &json!({ "$": "x".repeat((16 << 20) + 10) }));
+    assert!(host.answer(&json!(11))["error"]["message"].as_str().unwrap().contains("bytes"));
+    host.call(12, "say", &json!({ "$": "x".repeat(3 << 20) }));
+    let long = host.answer(&json!(12))["result"].clone();
+    assert!(long["isError"] == true && text(&long).contains("bytes"), "{long}");
+    host.write("[{\"jsonrpc\":\"2.0\",\"id\":13,\"method\":\"ping\"}]\n");
+    let batch = host.next();
+    assert_eq!((&batch["id"], &batch["error"]["code"]), (&Value::Null, &json!(-32600)), "{batch}");
     fs::write(site.folder.join("go"), "").unwrap();
     assert_eq!(text(&host.answer(&json!(9))["result"]), r#"{"$":"gone"}"#);
     host.write(r#"{"jsonrpc":"2.0","id":10,"method":"ping"}"#);
@@ -435,6 +444,62 @@ fn a_question_to_the_caller_is_asked_through_its_host() {
     assert!(text(&declined).contains("declined"), "{declined}");
     assert_eq!(session.end().code(), Some(0));
     site.stop();
+}
+
+#[test]
+fn an_answer_to_a_dialog_of_a_process_that_was_killed_reaches_no_other_question() {
+    let site = Site::idle(ORGANISM);
+    let first = Host::initialized(&site);
+    let mut host = Host::of(&site, &[]);
+    host.initialize(&json!({ "elicitation": {} }));
+    let dialog = |host: &Host, words: &str| loop {
+        let message = host.next();
+        if message["method"] == "elicitation/create" {
+            assert!(message["params"]["message"].as_str().unwrap().contains(words), "{message}");
+            return message["id"].clone();
+        }
+    };
+    let give = |host: &mut Host, id: &Value, answer: &str| {
+        let result = json!({ "action": "accept", "content": { "answer": answer } });
+        host.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    };
+    let said = |host: &Host, id: u64| text(&host.answer(&json!(id))["result"]).to_owned();
+    host.call(1, "user.note", &json!({ "$": "ready" }));
+    let ready = dialog(&host, "ready");
+    give(&mut host, &ready, "yes");
+    assert_eq!(said(&host, 1), r#"{"$":"yes"}"#);
+    host.call(2, "user.note", &json!({ "$": "read" }));
+    let read = dialog(&host, "read");
+    host.call(3, "user.note", &json!({ "$": "delete" }));
+    let delete = dialog(&host, "delete");
+    first.kill();
+    // The old dialogs are withdrawn, and the questions come again under other ids.
+    let (mut withdrawn, mut again) = (Vec::new(), Vec::new());
+    while withdrawn.len() < 2 || again.len() < 2 {
+        let message = host.next();
+        match message["method"].as_str() {
+            Some("notifications/cancelled") => withdrawn.push(message["params"]["requestId"].clone()),
+            Some("elicitation/create") => again.push(message),
+            _ => {}
+        }
+    }
+    assert_eq!(withdrawn, [read.clone(), delete.clone()]);
+    let of = |words: &str| {
+        let is_it = |message: &&Value| message["params"]["message"].as_str().is_some_and(|text| text.contains(words));
+        again.iter().find(is_it).unwrap_or_else(|| panic!("{again:?}"))["id"].clone()
+    };
+    let (read_again, delete_again) = (of("read"), of("delete"));
+    for id in [&read_again, &delete_again] {
+        assert!(![&ready, &read, &delete].contains(&id), "{again:?}");
+    }
+    for old in [&ready, &read, &delete] {
+        give(&mut host, old, "old");
+    }
+    give(&mut host, &delete_again, "no");
+    assert_eq!(said(&host, 3), r#"{"$":"no"}"#);
+    give(&mut host, &read_again, "seen");
+    assert_eq!(said(&host, 2), r#"{"$":"seen"}"#);
+    assert_eq!(host.end().code(), Some(0));
 }
 
 /// A request, its status, and words of the refusal.
