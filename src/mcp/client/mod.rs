@@ -27,7 +27,7 @@ use systole_core::core::{Failure, HandlerOutcome, Message};
 use systole_core::vocab::{Limits, Name};
 
 use crate::listeners::fleet::{Fleet, Kind, Means, Started, failed};
-use crate::listeners::mcp::{LockedTool, McpServer, McpListenerSettings};
+use crate::listeners::mcp::{LockedTool, McpListenerSettings, McpServer};
 use crate::process::run::CommandError;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext, StartContext};
 use call::Caller;

@@ -22,7 +22,7 @@ use super::handler::Who;
 use super::question::Asking;
 use super::tools::Call;
 use crate::drafts::{DraftNews, Drafts};
-use crate::gateway::facade::{Problem, SentAnswer};
+use crate::gateway::facade::{AppState, Problem, SentAnswer};
 
 /// Pause between two signs of progress: hosts give a call up after 60 s without one.
 const PROGRESS: Duration = Duration::from_secs(10);
@@ -101,10 +101,10 @@ impl Face {
             }
         };
         let outcome = self.wait(who, (name, is_task), sent, responses, context).await?;
-        if !who.is_known(&self.app).await {
-            return Err(ErrorData::invalid_request("the token was revoked meanwhile: the answer isn't shown", None));
+        match who.is_known(&self.app).await {
+            true => Ok(outcome),
+            false => Err(revoked()),
         }
-        Ok(outcome)
     }
 
     /// Goes on with the call of a state that the client hands back.
@@ -177,6 +177,9 @@ impl Face {
                         let state = state.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
                         return Ok(Outcome::Needs(InputRequiredResult::new(Some(requests), Some(state))));
                     }
+                    if !who.is_known(&self.app).await {
+                        return Err(self.shut_out(who, conversation).await);
+                    }
                     let asking_now = ask(context.clone(), requests);
                     asked = Some((asking, Box::pin(asking_now)));
                     break;
@@ -209,9 +212,17 @@ impl Face {
                     is_news = true;
                 }
                 () = changed(&mut changes) => is_news = true,
-                () = told.next(context) => {}
+                is_known = told.next(&self.app, who, context) => if !is_known {
+                    return Err(self.shut_out(who, conversation).await);
+                }
             }
         }
+    }
+
+    /// Ends the call of a client whose token was revoked: it gets nothing more.
+    async fn shut_out(&self, who: &Who, conversation: ThreadId) -> ErrorData {
+        self.cancel(who, conversation).await;
+        revoked()
     }
 
     /// Cancels a conversation, unless the organism stops: then it goes on at its next start.
@@ -221,6 +232,10 @@ impl Face {
             let _ = self.app.organism().operations(who.client.clone()).cancel(conversation, conversation).await;
         }
     }
+}
+
+fn revoked() -> ErrorData {
+    ErrorData::invalid_request("the token was revoked meanwhile: the answer isn't shown", None)
 }
 
 /// What the state of a call is bound to.
@@ -318,20 +333,24 @@ impl Told {
         Self { token, logs, drafts, ticks, began, last: 0.0 }
     }
 
-    /// Sends the next sign. A client that doesn't read it holds up nothing but its own call, which it may cancel.
+    /// Sends the next sign, unless the token of the client was revoked; returns whether it is still good. A client that doesn't
+    /// read the sign holds up nothing but its own call, which it may cancel.
     ///
     /// # Cancel safety
     /// A sign that is not sent is left out.
-    async fn next(&mut self, context: &RequestContext<RoleServer>) {
+    async fn next(&mut self, app: &AppState, who: &Who, context: &RequestContext<RoleServer>) -> bool {
         let message = tokio::select! {
             news = next_draft(&mut self.drafts) => match news {
                 Some(message) => message,
-                None => return,
+                None => return true,
             },
             _ = self.ticks.tick(), if self.token.is_some() => {
                 format!("{} s", self.began.elapsed().as_secs())
             }
         };
+        if !who.is_known(app).await {
+            return false;
+        }
         // It grows with each sign.
         self.last = (self.last + 0.001).max(self.began.elapsed().as_secs_f64());
         match &self.token {
@@ -344,6 +363,7 @@ impl Told {
             }
             None => {}
         }
+        true
     }
 }
 

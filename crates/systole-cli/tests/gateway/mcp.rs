@@ -589,3 +589,23 @@ fn signs_of_progress_come_while_a_call_is_under_way() {
     assert_eq!(text(&host.answer(&json!(1))["result"]), r#"{"$":"gone"}"#);
     assert_eq!(host.end().code(), Some(0));
 }
+
+#[test]
+fn a_call_shows_nothing_and_ends_once_its_token_is_revoked() {
+    let site = Site::of(ORGANISM);
+    let host = site.party("host");
+    let mut meta = meta(&json!({}));
+    meta["progressToken"] = json!("p");
+    let params = json!({ "name": "slow.order", "arguments": { "$": 1 }, "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+    let headers =
+        [headers(), vec![("MCP-Protocol-Version", NEW), ("Mcp-Method", "tools/call"), ("Mcp-Name", "slow.order")]]
+            .concat();
+    let call = host.connect_and(&host.request("POST", "/mcp", &headers, &body));
+    until("the call to begin", || site.folder.join("began").exists().then_some(()));
+    assert!(site.systole(&["token", "revoke", "host"]).output().unwrap().status.success());
+    // The program goes on until its conversation is cancelled: the file that it waits for never comes.
+    let answer = crate::kit::answer(call);
+    assert!(!answer.body.contains("notifications/progress"), "{answer:?}");
+    assert!(message(&answer)["error"]["message"].as_str().unwrap().contains("the token was revoked"), "{answer:?}");
+}

@@ -35,7 +35,9 @@ pub enum JsonProblem {
         key: String,
     },
     /// The document, or the payload made of it, is larger than a message may be.
-    #[error("as JSON or as the XML made of it more than {most} bytes, the limit of a message: send less in one message")]
+    #[error(
+        "as JSON or as the XML made of it more than {most} bytes, the limit of a message: send less in one message"
+    )]
     TooLarge {
         /// The limit, in bytes.
         most: usize,
