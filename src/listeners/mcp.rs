@@ -15,8 +15,8 @@ use crate::settings::read_regular;
 
 /// The number in a lock file that tells its form.
 const FORM: u32 = 1;
-/// Bytes of a lock file, at most.
-const MOST: u64 = 16 << 20;
+/// Bytes of a lock file, and of the schema file beside it, at most.
+pub(crate) const MOST: u64 = 16 << 20;
 /// Bytes of a text that a difference shows.
 const SHOWN: usize = 200;
 
@@ -121,6 +121,9 @@ pub struct LockedTool {
     /// The element of its result, if that is typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
+    /// True if its payloads are texts of JSON, since its schemas make no contract.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_texts: bool,
     /// What the server says of it.
     #[serde(flatten)]
     pub facts: ToolFacts,
@@ -221,6 +224,21 @@ impl McpLock {
             return Err(McpLockError::Contract(lock.contract.file));
         }
         Ok(lock)
+    }
+
+    /// The text of the lock file.
+    ///
+    /// # Errors
+    /// The reason why [`read`](Self::read) would refuse it: it is too long.
+    pub fn to_text(&self) -> Result<String, String> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())? + "\n";
+        match text.len() as u64 > MOST {
+            true => Err(format!(
+                "what the server says of its tools has {} bytes, and a lock file {MOST} at most",
+                text.len()
+            )),
+            false => Ok(text),
+        }
     }
 
     /// The payloads that call tools.
@@ -348,6 +366,7 @@ mod tests {
         let locked = tools.iter().map(|facts| LockedTool {
             element: facts.name.clone(),
             result: None,
+            has_texts: false,
             facts: facts.clone(),
             blake3: facts.hashes(),
         });

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use systole_core::vocab::Name;
+use systole_xml::schema::PayloadSchema;
 
 use super::shape::{Form, element_of};
-use crate::listeners::mcp::{LockedFile, LockedTool, McpLock, ToolFacts};
+use crate::listeners::mcp::{LockedFile, LockedTool, MOST, McpLock, ToolFacts};
 use crate::mcp;
+use crate::terminal::readable;
 
 /// The contract of a server, and its lock.
 #[derive(Debug)]
@@ -16,37 +18,127 @@ pub struct Contract {
     pub document: String,
     /// The lock, which has the name of the file that the document is to be in.
     pub lock: McpLock,
+    /// Remarks for whoever imports it: tools that are not as the server has them.
+    pub remarks: Vec<String>,
 }
 
 impl Contract {
-    /// Makes the contract of the tools of a listener.
-    pub(super) fn of(listener: &Name, protocol: &str, server: &str, mut tools: Vec<ToolFacts>) -> Self {
-        tools.sort_by(|one, other| one.name.cmp(&other.name));
-        tools.dedup_by(|one, other| one.name == other.name);
-        let namespace = McpLock::namespace_of(listener);
-        let mut document = head(&namespace, server);
-        let mut taken: BTreeSet<String> = tools.iter().map(|facts| element_of(&facts.name)).collect();
-        let mut locked = Vec::with_capacity(tools.len());
-        for facts in tools {
-            let element = element_of(&facts.name);
-            let about = facts.description.as_deref().or(facts.title.as_deref()).unwrap_or_default();
-            Form::of(&facts.input_schema).declare(&mut document, &element, about);
-            let result = facts.output_schema.as_ref().map(|schema| {
-                let mut result = format!("{element}-result");
-                while !taken.insert(result.clone()) {
-                    result.push('_');
-                }
-                let about = format!("The result of {}.", facts.name);
-                Form::of(schema).declare(&mut document, &result, &about);
-                result
-            });
-            locked.push(LockedTool { element, result, blake3: facts.hashes(), facts });
+    /// Makes the contract of the tools of a listener, and judges it as the organism does. A tool whose schemas make none has
+    /// texts of JSON, with a remark; so have the largest ones, where all together are too many.
+    ///
+    /// # Errors
+    /// The reason why there is no contract: no tools, or more than fits into its files.
+    pub(super) fn of(listener: &Name, protocol: &str, server: &str, mut tools: Vec<ToolFacts>) -> Result<Self, String> {
+        if tools.is_empty() {
+            return Err("the server lists no tools, so there is nothing to call: many show tools to a client that has logged in, or that says in `command` what it may use".to_owned());
         }
-        document.push_str("</xs:schema>\n");
+        let mut remarks = Vec::new();
+        tools.sort_by(|one, other| one.name.cmp(&other.name));
+        tools.dedup_by(|other, one| {
+            let is_double = one.name == other.name;
+            if is_double {
+                remarks
+                    .push(format!("the server lists the tool '{}' twice: the first one is taken", readable(&one.name)));
+            }
+            is_double
+        });
+        let head = head(&McpLock::namespace_of(listener), server);
+        let mut taken: BTreeSet<String> = tools.iter().map(|facts| element_of(&facts.name)).collect();
+        let mut declared: Vec<Declared> = tools.into_iter().map(|facts| Declared::of(facts, &mut taken)).collect();
+        if judged(&head, &declared).is_err() {
+            for tool in &mut declared {
+                if let Err(why) = judged(&head, [&*tool]) {
+                    tool.make_texts();
+                    remarks.push(remark(tool, &why));
+                }
+            }
+        }
+        let mut most = 1;
+        while let Err(why) = judged(&head, &declared) {
+            let mut rest: Vec<_> = declared.iter_mut().filter(|tool| !tool.has_texts).collect();
+            if rest.is_empty() {
+                return Err(format!("the tools of the server make no contract: {why}"));
+            }
+            rest.sort_by_key(|tool| std::cmp::Reverse(tool.text.len()));
+            for tool in rest.into_iter().take(most) {
+                tool.make_texts();
+                remarks.push(remark(tool, "all tools together are too large for a contract"));
+            }
+            most *= 2;
+        }
+        let document = document(&head, &declared);
         let blake3 = blake3::hash(document.as_bytes()).to_hex().to_string();
         let contract = LockedFile { file: format!("{listener}.mcp.xsd"), blake3 };
-        Self { lock: McpLock::new(listener, protocol, server, contract, locked), document }
+        let locked = declared.into_iter().map(Declared::locked).collect();
+        Ok(Self { lock: McpLock::new(listener, protocol, server, contract, locked), document, remarks })
     }
+}
+
+/// A tool with the declarations of its payloads.
+struct Declared {
+    facts: ToolFacts,
+    element: String,
+    result: Option<String>,
+    has_texts: bool,
+    text: String,
+}
+
+impl Declared {
+    fn of(facts: ToolFacts, taken: &mut BTreeSet<String>) -> Self {
+        let element = element_of(&facts.name);
+        let result = facts.output_schema.as_ref().map(|_| {
+            let mut result = format!("{element}-result");
+            while !taken.insert(result.clone()) {
+                result.push('_');
+            }
+            result
+        });
+        let mut tool = Self { facts, element, result, has_texts: false, text: String::new() };
+        tool.declare();
+        tool
+    }
+
+    fn declare(&mut self) {
+        let Self { facts, element, result, has_texts, text } = self;
+        let form = |schema| if *has_texts { Form::TEXT } else { Form::of(schema) };
+        text.clear();
+        let about = facts.description.as_deref().or(facts.title.as_deref()).unwrap_or_default();
+        form(&facts.input_schema).declare(text, element, about);
+        if let Some((result, schema)) = result.as_ref().zip(facts.output_schema.as_ref()) {
+            form(schema).declare(text, result, &format!("The result of {}.", facts.name));
+        }
+    }
+
+    /// Makes the payloads texts of JSON.
+    fn make_texts(&mut self) {
+        self.has_texts = true;
+        self.declare();
+    }
+
+    fn locked(self) -> LockedTool {
+        let Self { facts, element, result, has_texts, .. } = self;
+        LockedTool { element, result, has_texts, blake3: facts.hashes(), facts }
+    }
+}
+
+fn remark(tool: &Declared, why: &str) -> String {
+    format!("the tool '{}' takes its arguments as a text of JSON: {}", readable(&tool.facts.name), readable(why))
+}
+
+fn document<'t>(head: &str, tools: impl IntoIterator<Item = &'t Declared>) -> String {
+    let mut document = head.to_owned();
+    tools.into_iter().for_each(|tool| document.push_str(&tool.text));
+    document.push_str("</xs:schema>\n");
+    document
+}
+
+/// Judges the contract of tools as the organism does.
+fn judged<'t>(head: &str, tools: impl IntoIterator<Item = &'t Declared>) -> Result<(), String> {
+    let document = document(head, tools);
+    if document.len() as u64 > MOST {
+        return Err(format!("it has {} bytes, and a file of an import has {MOST} at most", document.len()));
+    }
+    PayloadSchema::from_xsd("the contract", &document).map(drop).map_err(|error| error.to_string())
 }
 
 fn head(namespace: &str, server: &str) -> String {
@@ -75,7 +167,7 @@ mod tests {
     use serde_json::{Value, json};
     use systole_core::vocab::XmlLimits;
     use systole_xml::ladder::{Raw, parse};
-    use systole_xml::schema::{Catalog, PayloadSchema, Validator};
+    use systole_xml::schema::{Catalog, Validator};
 
     use super::*;
 
@@ -86,7 +178,7 @@ mod tests {
     }
 
     fn contract(tools: Vec<ToolFacts>) -> (Contract, Vec<PayloadSchema>) {
-        let contract = Contract::of(&Name::parse("tools").unwrap(), "2025-11-25", "test <1>", tools);
+        let contract = Contract::of(&Name::parse("tools").unwrap(), "2025-11-25", "test <1>", tools).unwrap();
         let schemas = PayloadSchema::from_xsd("tools.mcp.xsd", &contract.document);
         let schemas = schemas.unwrap_or_else(|error| panic!("{error}\n{}", contract.document));
         (contract, schemas)
@@ -202,5 +294,65 @@ mod tests {
         assert!(names.contains(&"a-result_".to_owned()) && names.contains(&"b.c_x002F_d".to_owned()), "{names:?}");
         assert_eq!(contract.lock.accepts().count(), 4);
         assert_eq!(contract.lock.results().count(), 2);
+    }
+
+    #[test]
+    fn references_that_make_a_bomb_become_a_text_of_json() {
+        let mut definitions = json!({ "x0": { "type": "object", "properties": { "a": { "type": "string" } } } });
+        for n in 1..30 {
+            let to = json!({ "$ref": format!("#/$defs/x{}", n - 1) });
+            let properties: serde_json::Map<_, _> = ('a'..='h').map(|c| (c.to_string(), to.clone())).collect();
+            definitions[format!("x{n}")] = json!({ "type": "object", "properties": properties });
+        }
+        let root = json!({ "$ref": "#/$defs/x29" });
+        let bomb = json!({ "type": "object", "properties": { "r": root }, "$defs": definitions });
+        let arguments = json!({ "r": { "a": { "b": {} } } });
+        assert_eq!(through(bomb, &arguments), Ok(arguments));
+        // A description that each of many references repeats.
+        let about = json!({ "type": "string", "description": "x".repeat(10_000) });
+        let properties: serde_json::Map<_, _> =
+            (0..500).map(|n| (format!("p{n}"), json!({ "$ref": "#/$defs/x" }))).collect();
+        let long = json!({ "type": "object", "properties": properties, "$defs": { "x": about } });
+        let (contract, _) = contract(vec![facts("call", long, None)]);
+        assert!(contract.document.len() < 10_000, "{}", contract.document.len());
+    }
+
+    #[test]
+    fn a_tool_whose_schema_makes_no_contract_has_texts_and_the_others_stay() {
+        let with = |schema: Value| json!({ "type": "object", "properties": { "x": schema } });
+        let values: Vec<_> = (0..100_000).map(|n| format!("v{n}")).collect();
+        let (contract, schemas) = contract(vec![
+            facts("bounds", with(json!({ "type": "integer", "minimum": 5, "maximum": 1 })), None),
+            facts("values", with(json!({ "enum": values })), Some(with(json!({})))),
+            facts("plain", with(json!({ "type": "integer" })), None),
+            facts(&"n".repeat(3000), with(json!({ "type": "integer" })), None),
+        ]);
+        assert_eq!(schemas.len(), 5);
+        let texts: Vec<_> = contract.lock.tools.iter().filter(|tool| tool.has_texts).collect();
+        assert_eq!(texts.len(), 1, "{:?}", contract.remarks);
+        assert_eq!(texts[0].facts.name, "bounds");
+        let [remark] = &contract.remarks[..] else { panic!("{:?}", contract.remarks) };
+        assert!(remark.contains("'bounds'") && remark.contains("bound lies above"), "{remark}");
+        assert!(contract.document.contains("<xs:element name=\"x\" minOccurs=\"0\" type=\"xs:integer\"/>"));
+    }
+
+    #[test]
+    fn many_large_tools_fit_into_a_contract_all_the_same() {
+        let properties: serde_json::Map<_, _> =
+            (0..300).map(|n| (format!("p{n}"), json!({ "type": "string" }))).collect();
+        let wide = json!({ "type": "object", "properties": properties });
+        let tools: Vec<_> = (0..230).map(|n| facts(&format!("t{n}"), wide.clone(), None)).collect();
+        let (contract, schemas) = contract(tools);
+        assert_eq!(schemas.len(), 230);
+        assert!(!contract.remarks.is_empty());
+    }
+
+    #[test]
+    fn a_tool_that_is_listed_twice_and_a_list_without_tools_are_told() {
+        let (contract, _) = contract(vec![facts("a", json!({}), None), facts("a", json!(true), None)]);
+        assert_eq!(contract.lock.tools[0].facts.input_schema, json!({}));
+        assert!(contract.remarks[0].contains("'a' twice"), "{:?}", contract.remarks);
+        let none = Contract::of(&Name::parse("tools").unwrap(), "2025-11-25", "test", Vec::new());
+        assert!(none.unwrap_err().contains("lists no tools"));
     }
 }

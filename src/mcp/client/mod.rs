@@ -56,8 +56,9 @@ struct Tool {
 
 impl Tool {
     fn of(locked: &LockedTool) -> Self {
-        let result = locked.facts.output_schema.as_ref().map(Form::of);
-        Self { locked: locked.clone(), arguments: Form::of(&locked.facts.input_schema), result }
+        let form = |schema| if locked.has_texts { Form::TEXT } else { Form::of(schema) };
+        let result = locked.facts.output_schema.as_ref().map(form);
+        Self { locked: locked.clone(), arguments: form(&locked.facts.input_schema), result }
     }
 }
 
@@ -156,11 +157,11 @@ const LEGACY: &str = "2025-11-25";
 /// It has to be awaited within a `tokio::task::LocalSet`.
 ///
 /// # Errors
-/// The reason why the server can't be reached, or lists no tools; with the end of its standard error.
+/// The reason why the server can't be reached, lists no tools, or makes no contract; with the end of its standard error.
 pub async fn import(name: &Name, server: &McpServer, asks: bool, limits: &Limits) -> Result<Contract, String> {
     let listed = match server {
         McpServer::Command(spec) => stdio::look(name, spec, asks, limits).await?,
         McpServer::Http { url, token } => http::look(Endpoint::open(url, token.as_deref(), limits)?, asks).await?,
     };
-    Ok(Contract::of(name, &listed.protocol, &listed.server, listed.tools))
+    Contract::of(name, &listed.protocol, &listed.server, listed.tools)
 }

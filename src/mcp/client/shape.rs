@@ -5,8 +5,13 @@
 //! [`Shape::to_tool`] and [`Shape::to_payload`] change: names that are no names of elements, values that no XML Schema
 //! describes, which travel as a text of JSON, and arrays that are required and empty. Draft-07 and 2020-12 are read alike.
 //!
+//! Elements are bounded in their number, their depth and their texts; a schema past that is a text of JSON, as a whole or where
+//! it is too deep.
+//!
 //! The XML Schema takes what the JSON Schema takes, and more where that has rules of its own (patterns, formats, conditions):
 //! the server judges those.
+
+use std::cell::Cell;
 
 use serde_json::{Map, Value};
 use systole_core::vocab::is_ncname;
@@ -18,6 +23,10 @@ const DEEPEST: usize = 12;
 const REFERENCES: usize = 16;
 /// Properties of one object; an object with more is a text of JSON.
 const PROPERTIES: usize = 512;
+/// Elements and constants of one payload, and bytes of their descriptions and facets; a schema with more, as references make
+/// of a short one, is a text of JSON as a whole.
+const ELEMENTS: usize = 4096;
+const TEXT: usize = 512 << 10;
 /// The property of a payload that carries all of the JSON.
 const WHOLE: &str = "json";
 
@@ -78,14 +87,20 @@ pub(super) struct Form {
 }
 
 impl Form {
+    /// The form of a text of JSON, whatever the schema.
+    pub(super) const TEXT: Self = Self { shape: Shape::Json, is_optional: false };
+
     /// The form of arguments or results that a JSON Schema describes.
     pub(super) fn of(schema: &Value) -> Self {
-        let reader = Reader { root: schema };
+        let reader = Reader { root: schema, elements: Cell::new(ELEMENTS), text: Cell::new(TEXT) };
         let resolved = reader.resolve(schema);
         let shape = match resolved {
             Some(schema) if is_object(schema) => reader.object(schema, 0),
             _ => Shape::Json,
         };
+        if reader.is_spent() {
+            return Self::TEXT;
+        }
         match shape {
             // Without properties it takes any object, or none.
             Shape::Object { fields, is_open: true } if fields.is_empty() => {
@@ -166,8 +181,15 @@ impl Shape {
             }
             (Self::Json, Value::String(text)) => parsed(&text, place),
             // Whole numbers past 2^53 are texts in the JSON of a payload.
-            (Self::Scalar(Scalar { base: "xs:integer" | "xs:double", .. }), Value::String(text)) => {
-                Ok(serde_json::from_str(&text).ok().filter(Value::is_number).unwrap_or(Value::String(text)))
+            (Self::Scalar(Scalar { base: base @ ("xs:integer" | "xs:double"), .. }), Value::String(text)) => {
+                match serde_json::from_str(&text) {
+                    Ok(Value::Number(number)) if *base == "xs:integer" && number.is_f64() => {
+                        let (least, most) = (i64::MIN, u64::MAX);
+                        Err(format!("{place}: a call can't carry {text}: write a whole number from {least} to {most}"))
+                    }
+                    Ok(Value::Number(number)) => Ok(Value::Number(number)),
+                    _ => Ok(Value::String(text)),
+                }
             }
             (_, value) => Ok(value),
         }
@@ -196,12 +218,30 @@ impl Shape {
                 Err(Uncarried::Broken(format!("{place}: found {value}, expected an object")))
             }
             (Self::Json, value) => Ok(Value::String(value.to_string())),
-            (Self::Scalar(Scalar { base: "xs:integer", .. }), Value::Number(number)) if number.as_i64().is_none() => {
-                // 3.0 is a whole number to JSON Schema.
-                let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
-                Ok(whole.map_or(Value::Number(number), |number| Value::from(number as i64)))
+            (Self::Scalar(Scalar { base: "xs:integer", .. }), Value::Number(number)) if number.is_f64() => {
+                // 3.0 is a whole number to JSON Schema; of a larger one digits are lost already.
+                match number.as_f64().filter(|number| number.fract() == 0.0) {
+                    Some(whole) if whole.abs() < 1e15 => Ok(Value::from(whole as i64)),
+                    Some(_) => Err(Uncarried::Broken(format!(
+                        "{place}: {number} has more digits than a number of a result carries: the server should write it as a text"
+                    ))),
+                    None => Ok(Value::Number(number)),
+                }
             }
-            (Self::Scalar(_), value) => Ok(value),
+            (Self::Scalar(Scalar { base, .. }), value) => match (*base, &value) {
+                ("xs:string", Value::String(_))
+                | ("xs:integer" | "xs:double", Value::Number(_))
+                | ("xs:boolean", Value::Bool(_)) => Ok(value),
+                (base, value) => {
+                    let expected = match base {
+                        "xs:integer" => "a whole number",
+                        "xs:double" => "a number",
+                        "xs:boolean" => "true or false",
+                        _ => "a text",
+                    };
+                    Err(Uncarried::Broken(format!("{place}: found {value}, expected {expected}")))
+                }
+            },
         }
     }
 }
@@ -244,9 +284,24 @@ fn parsed(text: &str, place: &str) -> Result<Value, String> {
 /// A reader of a JSON Schema.
 struct Reader<'s> {
     root: &'s Value,
+    /// Elements and bytes that are left; none once there are too many.
+    elements: Cell<usize>,
+    text: Cell<usize>,
 }
 
 impl<'s> Reader<'s> {
+    /// Takes elements and texts of them; false if there are too many.
+    fn takes(&self, elements: usize, text: usize) -> bool {
+        let left = |all: &Cell<usize>, some: usize| all.set(all.get().saturating_sub(some));
+        left(&self.elements, elements);
+        left(&self.text, text);
+        !self.is_spent()
+    }
+
+    fn is_spent(&self) -> bool {
+        self.elements.get() == 0 || self.text.get() == 0
+    }
+
     /// Follows references; `None` if they lead nowhere, or to anything but an object.
     fn resolve(&self, mut schema: &'s Value) -> Option<&'s Value> {
         for _ in 0..REFERENCES {
@@ -269,7 +324,8 @@ impl<'s> Reader<'s> {
         let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         // A property that is required and not described can have any value.
         let is_described = |name: &Value| name.as_str().is_some_and(|name| properties.contains_key(name));
-        if !required.iter().all(is_described) {
+        let is_sound = required.len() <= properties.len() && required.iter().all(is_described);
+        if !is_sound || !self.takes(properties.len(), 0) {
             return Shape::Json;
         }
         let fields = properties.iter().map(|(name, schema)| {
@@ -290,6 +346,9 @@ impl<'s> Reader<'s> {
             many: None,
             shape: Shape::Json,
         };
+        if !self.takes(0, field.name.len() + field.element.len() + field.about.len()) {
+            return field;
+        }
         let Some(mut resolved) = self.resolve(schema) else { return field };
         if let Some(one) = nullable(resolved) {
             let Some(one) = self.resolve(one) else { return field };
@@ -297,6 +356,7 @@ impl<'s> Reader<'s> {
         }
         if field.about.is_empty() {
             field.about = about(resolved);
+            self.takes(0, field.about.len());
         }
         let kinds = kinds(resolved);
         field.is_nullable |= kinds.contains(&"null");
@@ -324,7 +384,15 @@ impl<'s> Reader<'s> {
                 Shape::Object { fields, .. } if fields.is_empty() => Shape::Json,
                 shape => shape,
             },
-            [kind @ ("string" | "integer" | "number" | "boolean")] => scalar(kind, schema).unwrap_or(Shape::Json),
+            [kind @ ("string" | "integer" | "number" | "boolean")] => {
+                let constants = schema.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
+                if !self.takes(constants, 0) {
+                    return Shape::Json;
+                }
+                let Some(scalar) = scalar(kind, schema) else { return Shape::Json };
+                self.takes(0, scalar.facets.len());
+                Shape::Scalar(scalar)
+            }
             _ => Shape::Json,
         }
     }
@@ -374,7 +442,7 @@ fn constants(schema: &Value) -> Option<Vec<&Value>> {
     }
 }
 
-fn scalar(kind: &str, schema: &Value) -> Option<Shape> {
+fn scalar(kind: &str, schema: &Value) -> Option<Scalar> {
     let base = match kind {
         "string" => "xs:string",
         "integer" => "xs:integer",
@@ -397,7 +465,7 @@ fn scalar(kind: &str, schema: &Value) -> Option<Shape> {
                 _ => return None,
             }
         }
-        return Some(Shape::Scalar(Scalar { base, facets }));
+        return Some(Scalar { base, facets });
     }
     match base {
         "xs:string" => {
@@ -423,7 +491,7 @@ fn scalar(kind: &str, schema: &Value) -> Option<Shape> {
         }
         _ => {}
     }
-    Some(Shape::Scalar(Scalar { base, facets }))
+    Some(Scalar { base, facets })
 }
 
 /// Words about a value: its description or title, its default, and rules that only the server judges.
@@ -448,6 +516,9 @@ fn about(schema: &Value) -> String {
     about
 }
 
+/// Characters of an element that stay; a longer name is cut, and a hash of the whole is behind it.
+const LONGEST: usize = 200;
+
 /// The element of a property: characters that a name can't have are `_xHHHH_`, as in SQL/XML (ISO/IEC 9075-14).
 pub(super) fn element_of(name: &str) -> String {
     let mut element = String::with_capacity(name.len());
@@ -459,6 +530,12 @@ pub(super) fn element_of(name: &str) -> String {
         } else {
             element.push_str(&format!("_x{:04X}_", u32::from(c)));
         }
+    }
+    if element.len() > LONGEST {
+        let hash = blake3::hash(name.as_bytes()).to_hex();
+        let end = (0..=LONGEST).rev().find(|&end| element.is_char_boundary(end)).unwrap_or_default();
+        element.truncate(end);
+        element.push_str(&format!("-{}", &hash[..16]));
     }
     if element.is_empty() { "_x_".to_owned() } else { element }
 }

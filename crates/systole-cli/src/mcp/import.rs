@@ -9,6 +9,7 @@ use clap::Args;
 use systole::config::Config;
 use systole::listeners::mcp::{McpLock, McpLockError};
 use systole::mcp::client::{self, Contract};
+use systole::terminal::readable;
 use systole_core::vocab::{Limits, Name};
 use tokio::task::LocalSet;
 
@@ -34,6 +35,12 @@ pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
     let contract =
         LocalSet::new().block_on(&runtime, client::import(&args.listener, &found.server, found.asks, &limits));
     let contract = contract.map_err(|why| Failure::no(format!("'{}' was not imported: {why}", args.listener)))?;
+    // Before anything is written: the files of the import before stay.
+    let lock = contract.lock.to_text();
+    let lock = lock.map_err(|why| Failure::no(format!("'{}' was not imported: {why}", args.listener)))?;
+    for remark in &contract.remarks {
+        print::line(remark)?;
+    }
     let differences = differences(&found.lock, &contract);
     for difference in differences.iter().flatten() {
         print::line(difference)?;
@@ -46,9 +53,8 @@ pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
     }
     let document = found.lock.with_file_name(&contract.lock.contract.file);
     write(&document, &contract.document)?;
-    let lock = serde_json::to_string_pretty(&contract.lock).map_err(|error| Failure::no(error.to_string()))?;
-    write(&found.lock, &format!("{lock}\n"))?;
-    let names: Vec<_> = contract.lock.tools.iter().map(|tool| tool.facts.name.as_str()).collect();
+    write(&found.lock, &lock)?;
+    let names: Vec<_> = contract.lock.tools.iter().map(|tool| readable(&tool.facts.name)).collect();
     print::line(format_args!(
         "{}: {} of {} ({}): {}",
         args.listener,
