@@ -16,7 +16,7 @@ use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
-use serde_json::Value;
+use serde_json::{Value, json};
 use systole_core::vocab::{Limits, Name};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
@@ -38,6 +38,8 @@ use systole_store::clock::Clock;
 const WAITING: usize = 64;
 /// Lines in a row that are no messages, after which the process is ended.
 const NOISE: usize = 10_000;
+/// Requests of servers that are answered.
+const DONE: [&str; 3] = ["ping", "roots/list", "elicitation/create"];
 /// Cancelled requests whose answers may still come.
 const CANCELLED: usize = 1024;
 
@@ -101,9 +103,9 @@ impl Server {
         let (out, queue) = mpsc::channel(WAITING);
         let (feed, inbox) = mpsc::channel(WAITING);
         let open = Arc::<Mutex<Requests>>::default();
-        let transport = Lines { out, inbox, open: open.clone() };
+        let (refusals, transport) = (out.clone(), Lines { out, inbox, open: open.clone() });
         let stopped = {
-            let mut reading = pin!(read(process, feed, &open, Log::new(name, clock), session));
+            let mut reading = pin!(read(process, (feed, refusals), &open, Log::new(name, clock), session));
             let mut writing = pin!(write(queue, stdin.take()));
             let mut talking = pin!(talk(transport));
             loop {
@@ -255,7 +257,7 @@ fn lock(requests: &Mutex<Requests>) -> std::sync::MutexGuard<'_, Requests> {
 /// Reads messages until the end of the process.
 async fn read<T>(
     process: &mut LineProcess,
-    feed: mpsc::Sender<ServerJsonRpcMessage>,
+    (feed, refusals): (mpsc::Sender<ServerJsonRpcMessage>, mpsc::Sender<Vec<u8>>),
     open: &Mutex<Requests>,
     mut log: Log<'_>,
     session: &Session,
@@ -278,6 +280,12 @@ async fn read<T>(
             Line::Dropped(why) => {
                 let text = format!("{why}: {}", readable(&String::from_utf8_lossy(line.bytes())));
                 log.line(session.subject().as_ref(), &text);
+            }
+            Line::Refused { method, answer } => {
+                noise = 0;
+                log.line(session.subject().as_ref(), &format!("the server is refused what nobody here does: {method}"));
+                // A server that does not read what it asks for gets no answer.
+                let _ = refusals.try_send(answer);
             }
             Line::Nothing => {}
             Line::Noise => {
@@ -308,6 +316,11 @@ enum Line {
     Message(Box<ServerJsonRpcMessage>),
     /// An answer that nothing waits for.
     Dropped(&'static str),
+    /// A request of the server that this client does not do, and the answer.
+    Refused {
+        method: String,
+        answer: Vec<u8>,
+    },
     Nothing,
     /// No message.
     Noise,
@@ -319,7 +332,7 @@ fn judge(line: Written<'_>, open: &Mutex<Requests>) -> Line {
         Written::Whole(bytes) => bytes,
         Written::Cut(beginning, length) => {
             let mut open = lock(open);
-            let named = id_in(beginning).filter(|id| open.open.contains(id)).or_else(|| open.only().cloned());
+            let named = Head::of(beginning).id.filter(|id| open.open.contains(id)).or_else(|| open.only().cloned());
             let why = format!(
                 "the server wrote a message of {length} bytes, more than fit into a message of the organism: ask for less, or raise limits.message_bytes"
             );
@@ -335,19 +348,34 @@ fn judge(line: Written<'_>, open: &Mutex<Requests>) -> Line {
     if bytes.trim_ascii().is_empty() {
         return Line::Nothing;
     }
-    let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return Line::Noise };
+    let value = match serde_json::from_slice::<Value>(bytes) {
+        Ok(value) => value,
+        Err(error) => return unreadable(bytes, &error, open),
+    };
     let Some(object) = value.as_object().filter(|object| object.get("jsonrpc").is_some_and(|version| version == "2.0"))
     else {
         return Line::Noise;
     };
     let is_answer = object.contains_key("result") || object.contains_key("error");
     if !is_answer {
+        if let Some((method, id)) = object.get("method").and_then(Value::as_str).zip(object.get("id"))
+            && !DONE.contains(&method)
+        {
+            let why = format!("this client does not do {}", readable(method));
+            let error = json!({ "code": ErrorCode::METHOD_NOT_FOUND.0, "message": why });
+            let mut answer = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into_bytes();
+            answer.push(b'\n');
+            return Line::Refused { method: readable(method), answer };
+        }
         return match serde_json::from_value(value) {
             Ok(message) => Line::Message(Box::new(message)),
             Err(_) => Line::Noise,
         };
     }
     let id = match object.get("id") {
+        None | Some(Value::Null) if object.contains_key("result") => {
+            return Line::Dropped("a result without an id, which may be that of any call");
+        }
         None | Some(Value::Null) => lock(open).only().cloned(),
         Some(id) => Some(id.to_string()),
     };
@@ -380,12 +408,76 @@ fn refusal(id: &str, why: String) -> Line {
     }
 }
 
-/// The id in the beginning of a message.
-fn id_in(beginning: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(beginning);
-    let rest = text.split("\"id\"").nth(1)?.trim_start().strip_prefix(':')?.trim_start();
-    let end = rest.find([',', '}', ' '])?;
-    Some(rest[..end].to_owned())
+/// The meaning of a line that is no JSON: an answer, though broken, fails its request at once.
+fn unreadable(bytes: &[u8], error: &serde_json::Error, open: &Mutex<Requests>) -> Line {
+    let head = Head::of(bytes);
+    let Some(id) = head.id.filter(|id| head.is_answer && lock(open).open.contains(id)) else { return Line::Noise };
+    lock(open).answered(&id);
+    let why = format!(
+        "the server wrote an answer that can't be read as JSON: {error} (NaN, Infinity and halves of surrogate pairs are none, and 127 levels are the most)"
+    );
+    refusal(&id, why)
+}
+
+/// The keys of a message that tell what it is, from text that may be broken or cut.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Head {
+    /// The id, as a key.
+    id: Option<String>,
+    /// True if it is an answer of JSON-RPC.
+    is_answer: bool,
+}
+
+impl Head {
+    fn of(bytes: &[u8]) -> Self {
+        let (mut head, mut depth, mut at) = (Self::default(), 0_usize, 0);
+        let mut key: Option<&[u8]> = None;
+        while let Some(&byte) = bytes.get(at) {
+            match byte {
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            let token = match byte {
+                b'"' => string(&bytes[at..]),
+                b'{' | b'[' | b'}' | b']' | b',' | b':' => 1,
+                byte if byte.is_ascii_whitespace() => 1,
+                _ => {
+                    let ends = |byte: &u8| b",:{}[]\"".contains(byte) || byte.is_ascii_whitespace();
+                    bytes[at..].iter().position(ends).unwrap_or(bytes.len() - at)
+                }
+            };
+            let text = &bytes[at..at + token];
+            at += token;
+            match byte {
+                b',' | b'}' | b']' => key = None,
+                b':' | b'{' | b'[' => {}
+                _ if depth != 1 || byte.is_ascii_whitespace() => {}
+                b'"' if key.is_none() => {
+                    key = Some(text);
+                    head.is_answer |= [&b"\"result\""[..], b"\"error\""].contains(&text);
+                }
+                _ if key == Some(b"\"id\"") && at < bytes.len() => {
+                    head.id = serde_json::from_slice(text).ok().map(|id: Value| id.to_string());
+                }
+                _ => {}
+            }
+        }
+        head
+    }
+}
+
+/// Bytes of the text in quotes that begins here.
+fn string(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
 }
 
 /// Writes queued lines to the process; ends when it doesn't read any more.
@@ -414,6 +506,7 @@ mod tests {
         match judge(Written::Whole(line.as_bytes()), requests) {
             Line::Message(message) => format!("message {}", serde_json::to_string(&message).unwrap()),
             Line::Dropped(why) => format!("dropped {why}"),
+            Line::Refused { answer, .. } => format!("refused {}", String::from_utf8(answer).unwrap()),
             Line::Nothing => "nothing".to_owned(),
             Line::Noise => "noise".to_owned(),
             Line::Fatal(why) => format!("fatal {why}"),
@@ -437,6 +530,36 @@ mod tests {
         let error = r#"{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "no"}}"#;
         assert!(told(error, &open(&["1", "2"])).starts_with("dropped"));
         assert!(told(error, &open(&["4"])).contains("\"id\":4"));
+    }
+
+    #[test]
+    fn requests_that_nobody_does_are_refused() {
+        let request = r#"{"jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": {}}"#;
+        let refused = told(request, &open(&[]));
+        assert!(refused.contains("-32601") && refused.contains("\"id\":\"s1\""), "{refused}");
+        assert!(told(&request.replace("sampling/createMessage", "ping"), &open(&[])).starts_with("message"));
+    }
+
+    #[test]
+    fn a_result_without_an_id_is_no_answer() {
+        let result = r#"{"jsonrpc": "2.0", "id": null, "result": {"content": []}}"#;
+        assert!(told(result, &open(&["4"])).starts_with("dropped"));
+        assert!(told(&result.replace("\"id\": null, ", ""), &open(&["4"])).starts_with("dropped"));
+    }
+
+    #[test]
+    fn an_answer_that_is_not_quite_json_fails_its_call_at_once() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        for value in ["NaN", "-Infinity", r#""\ud800""#, &deep, "{\"id\": 2"] {
+            let requests = open(&["1", "2"]);
+            let line = format!(r#"{{"jsonrpc": "2.0", "id": 1, "result": {{"a": {{"id": 2}}, "n": {value}}}}}"#);
+            let said = told(&line, &requests);
+            assert!(said.starts_with("message") && said.contains("\"id\":1"), "{said}");
+            assert!(said.contains("can't be read as JSON"), "{said}");
+            let last = format!(r#"{{"jsonrpc": "2.0", "result": {{"id": 2, "n": {value}}}, "id": "1"}}"#);
+            assert_eq!(told(&last, &requests), "noise", "no open request has that id");
+        }
+        assert_eq!(told(r#"{"jsonrpc": "2.0", "id": 1, "method": NaN}"#, &open(&["1"])), "noise");
     }
 
     #[test]
