@@ -51,6 +51,7 @@ pub(super) fn payload(
         }
     }
     let written = encode(&content(result)).map_err(|error| broken(tool, &error.to_string()))?;
+    fitting(tool, written.as_str(), context)?;
     Ok(Raw::new(written.as_str().to_owned()))
 }
 
@@ -60,15 +61,33 @@ fn typed(tool: &LockedTool, namespace: &str, element: &str, json: &Value, contex
     let schema = name.and_then(|name| context.catalog().get(&name));
     let schema = schema.ok_or_else(|| broken(tool, "its payload has no schema: import the server again"))?;
     let json = json.to_string();
-    let read = schema.from_json(&json, limits).map_err(|error| broken(tool, &error.to_string()))?;
+    let read = schema.from_json(&json, limits).map_err(|error| match json.len() > limits.message_bytes {
+        true => too_large(tool, json.len(), limits.message_bytes),
+        false => broken(tool, &error.to_string()),
+    })?;
+    fitting(tool, read.xml(), context)?;
     let canonical =
         parse(&Raw::new(read.xml().to_owned()), limits).map_err(|error| broken(tool, &error.to_string()))?;
     let raw = Raw::new(canonical.as_str().to_owned());
     Validator::new(context.catalog.clone()).validate(canonical).map_err(|error| {
         let place = read.pointers(&error).into_iter().next().unwrap_or_default();
-        broken(tool, &format!("{place}: {error}"))
+        broken(tool, &if place.is_empty() { error.to_string() } else { format!("{place}: {error}") })
     })?;
     Ok(raw)
+}
+
+/// Refuses a result that is larger than a message.
+fn fitting(tool: &LockedTool, xml: &str, context: &RunContext) -> Result<(), Fault> {
+    let most = context.limits().xml.message_bytes;
+    if xml.len() > most { Err(too_large(tool, xml.len(), most)) } else { Ok(()) }
+}
+
+fn too_large(tool: &LockedTool, bytes: usize, most: usize) -> Fault {
+    let name = &tool.facts.name;
+    let message = format!(
+        "the result of the tool '{name}' has {bytes} bytes as a message, more than the {most} of limits.message_bytes: ask for less, or raise it; the call was made, and its result is not used"
+    );
+    Fault::new(FaultCode::Limit, message)
 }
 
 /// The text of an error that a tool returned.
