@@ -1,5 +1,6 @@
 //! The call of a message: its arguments, its wait, its outcome.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -31,6 +32,8 @@ use crate::terminal::readable;
 const NOTE: &str = "mcp";
 /// Rounds of questions that a call may take.
 const ROUNDS: usize = 16;
+/// Questions that the server may ask before it has answered a message.
+const QUESTIONS: usize = 32;
 
 /// The caller of a tool, for one message.
 pub(super) struct Caller<'m> {
@@ -43,6 +46,8 @@ pub(super) struct Caller<'m> {
     is_repeatable: bool,
     /// True if the call is in the journal.
     is_noted: bool,
+    /// Questions that were asked.
+    asked: Cell<usize>,
 }
 
 /// The end of a call.
@@ -52,6 +57,18 @@ pub(super) enum Called {
     /// The connection has ended.
     Lost(Rc<ProcessEnd>),
 }
+
+/// The reason why no answer is awaited any more.
+enum Unanswered {
+    /// The server was silent for that time.
+    Silent(Duration),
+    Asks(TooMany),
+}
+
+/// A server that asks without end.
+#[derive(Debug, thiserror::Error)]
+#[error("it asked more than {QUESTIONS} questions before it answered")]
+struct TooMany;
 
 /// A request whose answer is awaited. Dropping it cancels the call at the server.
 struct Request(Option<RequestHandle<RoleClient>>);
@@ -89,8 +106,8 @@ impl<'m> Caller<'m> {
             Repeat::Never => false,
         };
         let is_noted = context.thread().notes()?.iter().any(|(name, _)| name == NOTE);
-        let caller =
-            Self { settings, tool, arguments, subject: Subject::of(message), context, is_repeatable, is_noted };
+        let (subject, asked) = (Subject::of(message), Cell::default());
+        let caller = Self { settings, tool, arguments, subject, context, is_repeatable, is_noted, asked };
         match caller.is_noted && !is_repeatable {
             true => Err(caller.unknown("the organism ended before the answer")),
             false => Ok(caller),
@@ -151,11 +168,14 @@ impl<'m> Caller<'m> {
                 ServerResult::CallToolResult(result) => return Called::Done(self.done(result)),
                 // A result without any content.
                 ServerResult::EmptyResult(_) => return Called::Done(self.done(CallToolResult::default())),
-                ServerResult::InputRequiredResult(result) => input = self.inputs(result).await,
+                ServerResult::InputRequiredResult(result) => match self.inputs(result).await {
+                    Ok(answers) => input = answers,
+                    Err(TooMany) => return Called::Done(self.refused(&TooMany.to_string())),
+                },
                 _ => return Called::Done(self.refused("it answered the call with a result of another kind")),
             }
         }
-        Called::Done(self.refused(&format!("it asked more than {ROUNDS} times before it answered")))
+        Called::Done(self.refused(&format!("it asked for input more than {ROUNDS} times before it answered")))
     }
 
     fn done(&self, result: CallToolResult) -> HandlerOutcome {
@@ -206,7 +226,8 @@ impl<'m> Caller<'m> {
                 Ok(end) => Called::Lost(end),
                 Err(_) => Called::Done(self.unanswered(&readable(&error.to_string()))),
             }),
-            Err(silence) => {
+            Err(Unanswered::Asks(too_many)) => Err(Called::Done(self.refused(&too_many.to_string()))),
+            Err(Unanswered::Silent(silence)) => {
                 drop((request, registered));
                 session.doubt();
                 let name = &self.tool.locked.facts.name;
@@ -220,13 +241,13 @@ impl<'m> Caller<'m> {
         }
     }
 
-    /// Waits for an answer; the error is the time that the server was silent.
+    /// Waits for an answer.
     async fn wait(
         &self,
         request: &mut Request,
         registered: &Registered,
         session: &Session,
-    ) -> Result<Result<ServerResult, ServiceError>, Duration> {
+    ) -> Result<Result<ServerResult, ServiceError>, Unanswered> {
         let Some(handle) = &mut request.0 else { return Ok(Err(ServiceError::TransportClosed)) };
         let mut questions = Questions::new(self.settings.questions.as_ref(), self.context);
         let longest = self.settings.silence;
@@ -248,11 +269,14 @@ impl<'m> Caller<'m> {
                         self.context.thread().progress(text);
                         silence = Box::pin(silent(longest));
                     }
-                    News::Question(question) => questions.ask(*question),
+                    News::Question(question) => match self.may_ask() {
+                        Ok(()) => questions.ask(*question),
+                        Err(too_many) => break Err(Unanswered::Asks(too_many)),
+                    },
                 },
                 () = questions.next() => silence = Box::pin(silent(longest)),
                 // A person takes all the time that there is.
-                () = &mut silence, if !questions.are_open() => break Err(longest.unwrap_or_default()),
+                () = &mut silence, if !questions.are_open() => break Err(Unanswered::Silent(longest.unwrap_or_default())),
             }
         };
         if answered.is_ok() {
@@ -263,11 +287,12 @@ impl<'m> Caller<'m> {
     }
 
     /// The answers to the questions that a result has instead of content.
-    async fn inputs(&self, result: InputRequiredResult) -> (Option<InputResponses>, Option<String>) {
+    async fn inputs(&self, result: InputRequiredResult) -> Result<(Option<InputResponses>, Option<String>), TooMany> {
         let mut responses = InputResponses::new();
         for (key, request) in result.input_requests.into_iter().flatten() {
             let response = match request {
                 InputRequest::Elicitation(ElicitRequest { params, .. }) => {
+                    self.may_ask()?;
                     let mut questions = Questions::new(self.settings.questions.as_ref(), self.context);
                     let answer = questions.answer(params).await;
                     serde_json::to_value(answer)
@@ -278,6 +303,12 @@ impl<'m> Caller<'m> {
             };
             responses.extend(response.ok().map(|response| (key, response)));
         }
-        (Some(responses).filter(|responses| !responses.is_empty()), result.request_state)
+        Ok((Some(responses).filter(|responses| !responses.is_empty()), result.request_state))
+    }
+
+    /// Counts a question.
+    fn may_ask(&self) -> Result<(), TooMany> {
+        self.asked.set(self.asked.get() + 1);
+        if self.asked.get() > QUESTIONS { Err(TooMany) } else { Ok(()) }
     }
 }
