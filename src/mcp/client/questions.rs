@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use systole_core::core::Answer;
-use systole_core::vocab::{Fault, Name};
+use systole_core::vocab::{Fault, FaultCode, Name};
 use systole_xml::ladder::escape::carriable;
 use systole_xml::schema::{ContractError, Payload, PayloadSchema};
 use tokio::sync::oneshot;
@@ -136,9 +136,14 @@ pub(super) struct Questions<'c> {
 
 struct Open {
     calling: Calling<Answer>,
-    fields: Vec<Field>,
+    question: Elicitation,
     answer: oneshot::Sender<ElicitResult>,
+    /// Wrong answers so far.
+    wrong: usize,
 }
+
+/// Wrong answers to a question, after which it is cancelled.
+const WRONG: usize = 5;
 
 impl<'c> Questions<'c> {
     /// Lets a listener answer; without one all questions are declined.
@@ -156,9 +161,8 @@ impl<'c> Questions<'c> {
         let server = self.context.contract().name.as_str();
         match self.listener.zip(elicitation(server, asked)) {
             Some((listener, question)) => {
-                let fields = question.field.clone();
-                let calling = self.context.thread().call_any(call_to(listener.as_str(), question));
-                self.open.push(Open { calling, fields, answer });
+                let calling = self.context.thread().call_any(call_to(listener.as_str(), question.clone()));
+                self.open.push(Open { calling, question, answer, wrong: 0 });
             }
             None => drop(answer.send(ElicitResult::new(ElicitationAction::Decline))),
         }
@@ -172,14 +176,34 @@ impl<'c> Questions<'c> {
         poll_fn(|cx| {
             for at in 0..self.open.len() {
                 if let Poll::Ready(outcome) = Pin::new(&mut self.open[at].calling).poll(cx) {
-                    let Open { fields, answer, .. } = self.open.swap_remove(at);
-                    let _ = answer.send(answered(&self.context.contract().name, &fields, outcome));
+                    let open = self.open.swap_remove(at);
+                    self.take(open, outcome);
                     return Poll::Ready(());
                 }
             }
             Poll::Pending
         })
         .await;
+    }
+
+    /// Hands an answer over; a wrong one is asked for again, with the rule that it breaks.
+    fn take(&mut self, open: Open, outcome: Result<Answer, Fault>) {
+        let Open { question, answer, wrong, .. } = open;
+        let result = match (answered(&question.field, outcome), self.listener) {
+            (Ok(result), _) => result,
+            (Err(why), Some(listener)) if wrong + 1 < WRONG => {
+                let message = format!("{why}; please answer again. {}", question.message);
+                let again = Elicitation { message: carriable(&message).into_owned(), ..question.clone() };
+                let calling = self.context.thread().call_any(call_to(listener.as_str(), again));
+                return self.open.push(Open { calling, question, answer, wrong: wrong + 1 });
+            }
+            (Err(why), _) => {
+                let listener = &self.context.contract().name;
+                tracing::warn!(%listener, "after {WRONG} wrong answers, a question of the server is cancelled: {why}");
+                ElicitResult::new(ElicitationAction::Cancel)
+            }
+        };
+        let _ = answer.send(result);
     }
 
     /// Asks a question, and waits for its answer.
@@ -238,22 +262,21 @@ fn field(name: &str, schema: &Value, is_required: bool) -> Field {
 }
 
 /// The answer for the server.
-fn answered(listener: &Name, fields: &[Field], outcome: Result<Answer, Fault>) -> ElicitResult {
-    let elicited = match outcome.map(|answer| answer.decode::<Elicited>()) {
-        Ok(Ok(elicited)) => elicited,
-        Ok(Err(_)) | Err(_) => return ElicitResult::new(ElicitationAction::Cancel),
+///
+/// # Errors
+/// The rule that the values break.
+fn answered(fields: &[Field], outcome: Result<Answer, Fault>) -> Result<ElicitResult, String> {
+    let action = match outcome.map(|answer| answer.decode::<Elicited>()) {
+        Ok(Ok(Elicited { action: Action::Accept, value })) => {
+            let content = content(fields, &value)?;
+            return Ok(ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(content)));
+        }
+        Ok(Ok(Elicited { action: Action::Decline, .. })) => ElicitationAction::Decline,
+        // The listener has refused to answer, as people do.
+        Err(fault) if fault.code == FaultCode::Failed => ElicitationAction::Decline,
+        Ok(_) | Err(_) => ElicitationAction::Cancel,
     };
-    match elicited.action {
-        Action::Decline => ElicitResult::new(ElicitationAction::Decline),
-        Action::Cancel => ElicitResult::new(ElicitationAction::Cancel),
-        Action::Accept => match content(fields, &elicited.value) {
-            Ok(content) => ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(content)),
-            Err(why) => {
-                tracing::warn!(%listener, "an answer to a question of the server is cancelled: {why}");
-                ElicitResult::new(ElicitationAction::Cancel)
-            }
-        },
-    }
+    Ok(ElicitResult::new(action))
 }
 
 /// The values of an answer as JSON.
@@ -330,6 +353,16 @@ mod tests {
         assert!(question.field.iter().any(|field| field.option == ["red", "green"]));
         let mut validator = Validator::new(Arc::new(Catalog::only(schemas().iter().cloned())));
         validator.validate(encode(&question).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_listener_that_refuses_declines_and_one_that_fails_cancels() {
+        for (code, expected) in
+            [(FaultCode::Failed, ElicitationAction::Decline), (FaultCode::Timeout, ElicitationAction::Cancel)]
+        {
+            let answer = answered(&question().field, Err(Fault::new(code, "the person declined to answer")));
+            assert_eq!(answer.unwrap().action, expected);
+        }
     }
 
     #[test]
