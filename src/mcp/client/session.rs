@@ -9,12 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
-    ErrorData, FormElicitationCapability, Implementation, LoggingMessageNotificationParam, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion, ServerPeerInfo, SubscriptionFilter,
+    ClientCapabilities, ClientConfig, ClientRequest, CustomResult, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, ListToolsRequest,
+    LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
+    ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RequestContext,
+    ServiceError,
 };
 use rmcp::transport::IntoTransport;
 use rmcp::{ClientHandler, RoleClient};
@@ -59,6 +61,8 @@ pub(super) struct Session {
     calls: RefCell<BTreeMap<String, Rc<Call>>>,
     /// Wakes the probe: a call got no answer in time.
     doubted: Notify,
+    /// Questions that were declined since nobody knows which call they are about.
+    declined: Cell<usize>,
     /// A line on standard output that was no message.
     noise: RefCell<Option<String>>,
 }
@@ -177,7 +181,12 @@ impl Session {
                 }
                 _ => {
                     let calls = self.calls.borrow().len();
-                    tracing::warn!(listener = %name, calls, "a question of the server is declined: it doesn't tell which call it is about; write `concurrency: 1`");
+                    let declined = self.declined.get() + 1;
+                    self.declined.set(declined);
+                    // A server that asks without end fills no log.
+                    if declined.is_power_of_two() {
+                        tracing::warn!(listener = %name, calls, declined, "a question of the server is declined: it doesn't tell which call it is about; write `concurrency: 1`");
+                    }
                     let _ = question.answer.send(ElicitResult::new(ElicitationAction::Decline));
                 }
             },
@@ -345,7 +354,17 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     match timeout(START, handler.serve_with_lifecycle(transport, lifecycle)).await {
-        Ok(Ok(running)) => Ok(running),
+        Ok(Ok(running)) => match running.peer().peer_info() {
+            Some(info) if !ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) => {
+                let known: Vec<_> = ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
+                Err(format!(
+                    "the server answered the handshake with the revision '{}' of the protocol; known are {}",
+                    readable(info.protocol_version.as_str()),
+                    known.join(", ")
+                ))
+            }
+            _ => Ok(running),
+        },
         Ok(Err(error)) => Err(format!("the server did not come up: {}", described(&error))),
         Err(_) => Err(format!("the server did not answer the handshake within {START:?}")),
     }
@@ -356,6 +375,17 @@ fn described(error: &ClientInitializeError) -> String {
         ClientInitializeError::JsonRpcError(error) => readable(&error.message),
         ClientInitializeError::ConnectionClosed(_) => "it closed the connection".to_owned(),
         ClientInitializeError::TransportError { error, .. } => readable(&error.error.to_string()),
+        // The second one is that of most servers.
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => described(fallback),
+        ClientInitializeError::ExpectedInitResult(Some(ServerResult::CustomResult(CustomResult(answer)))) => {
+            let missing = |key: &&str| answer.get(*key).is_none();
+            let missing: Vec<_> =
+                ["protocolVersion", "capabilities", "serverInfo"].into_iter().filter(missing).collect();
+            match missing[..] {
+                [] => "its answer to the handshake is none of the protocol".to_owned(),
+                _ => format!("its answer to the handshake has no {}", missing.join(" and no ")),
+            }
+        }
         error => readable(&error.to_string()),
     }
 }
@@ -394,9 +424,18 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Vec<ToolFacts>, String> {
     let mut all = Vec::new();
     let mut cursor = None;
     for _ in 0..PAGES {
-        let page = peer.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await;
-        let page =
-            page.map_err(|error| format!("the server does not list its tools: {}", readable(&error.to_string())))?;
+        // Not `list_tools`, which may answer from its cache.
+        let request = ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(cursor));
+        let page = peer.send_request(ClientRequest::ListToolsRequest(request)).await;
+        let page = page.map_err(|error| match error {
+            ServiceError::McpError(error) => readable(&error.message),
+            error => readable(&error.to_string()),
+        });
+        let page = page.and_then(|page| match page {
+            ServerResult::ListToolsResult(page) => Ok(page),
+            other => Err(misread(&serde_json::to_value(other).unwrap_or_default())),
+        });
+        let page = page.map_err(|why| format!("the server does not list its tools: {why}"))?;
         for tool in page.tools {
             let facts = serde_json::to_value(tool).and_then(serde_json::from_value::<ToolFacts>);
             all.push(facts.map_err(|error| format!("a tool of the server can't be read: {error}"))?);
@@ -410,6 +449,28 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Vec<ToolFacts>, String> {
         }
     }
     Err(format!("the list of the server's tools has more than {PAGES} pages"))
+}
+
+/// The reason why an answer is no list of tools: the first tool that is none.
+fn misread(answer: &Value) -> String {
+    let Some(tools) = answer.get("tools").and_then(Value::as_array) else {
+        return "its answer has no array `tools`".to_owned();
+    };
+    for (at, tool) in tools.iter().enumerate() {
+        let name = tool.get("name").and_then(Value::as_str);
+        let which =
+            name.map_or_else(|| format!("number {} of its list", at + 1), |name| format!("'{}'", readable(name)));
+        if name.is_none() {
+            return format!("the tool {which} has no `name`");
+        }
+        if !tool.get("inputSchema").is_some_and(Value::is_object) {
+            return format!("the tool {which} has no `inputSchema` that is an object");
+        }
+        if let Err(error) = serde_json::from_value::<rmcp::model::Tool>(tool.clone()) {
+            return format!("the tool {which} is none of the protocol: {}", readable(&error.to_string()));
+        }
+    }
+    "its answer is none of the protocol".to_owned()
 }
 
 /// What a server says of itself and of its tools.
