@@ -25,7 +25,7 @@ fn imported(name: &str, keys: &str) -> Scratch {
     let folder = Scratch::new(&format!("mcp-{name}"));
     fs::write(folder.join("server.py"), SERVER).unwrap();
     fs::write(folder.join("organism.yaml"), ORGANISM.replace("KEYS", keys)).unwrap();
-    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["t: 22 tools of t 1 (2025-11-25)"]);
+    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["t: 27 tools of t 1 (2025-11-25)"]);
     fs::remove_file(folder.join("started")).unwrap();
     folder
 }
@@ -88,6 +88,8 @@ fn results_are_payloads_and_errors_of_tools_are_faults() {
 fn a_result_that_breaks_its_own_schema_is_refused() {
     let folder = imported("schema", "timeout: 20s");
     has(&ask(&folder, "typed", "<n>\"seven\"</n>"), &["breaks its own output schema", "/n"]);
+    has(&ask(&folder, "typed", "<n>\"1\"</n>"), &["/n: found \"1\", expected a whole number"]);
+    has(&ask(&folder, "typed", "<n>123456789012345678901234567890</n>"), &["/n", "more digits than"]);
     has(&ask(&folder, "typed", "<n>[1, 2]</n>"), &["breaks its own output schema"]);
     has(&ask(&folder, "untyped", ""), &["it has no structured content"]);
     has(&ask(&folder, "other", ""), &["a result of another kind"]);
@@ -102,7 +104,10 @@ fn a_server_that_prints_floods_or_answers_wrongly_gets_a_clear_end() {
     let twice = ask(&folder, "twice", "");
     has(&twice, &["<text>once</text>"]);
     assert!(!twice.contains("<text>foreign"), "{twice}");
+    has(&ask(&folder, "null", ""), &["<text>right</text>"]);
+    has(&ask(&folder, "nan", ""), &["can't be read as JSON", "NaN"]);
     has(&ask(&folder, "last", ""), &["the last word"]);
+    has(&ask(&folder, "bigish", ""), &["more than the 1048576 of limits.message_bytes"]);
     has(&ask(&folder, "big", ""), &["more than fit into a message of the organism", "message_bytes"]);
     has(&ask(&folder, "flood", ""), &["no messages", "flood", "standard error"]);
     has(&ask(&folder, "endless", ""), &["without a line feed", "unknown outcome"]);
@@ -111,7 +116,8 @@ fn a_server_that_prints_floods_or_answers_wrongly_gets_a_clear_end() {
 #[test]
 fn a_call_whose_outcome_is_unknown_is_made_again_only_if_that_is_harmless() {
     let folder = imported("crash", "timeout: 20s");
-    has(&ask(&folder, "crash", ""), &["unknown outcome", "killed by signal 9", "readOnlyHint"]);
+    let why = "unknown outcome: the tool 'crash' was called, and the listener was killed by signal 9";
+    has(&ask(&folder, "crash", ""), &[why, "readOnlyHint"]);
     assert_eq!(lines(&folder, "calls"), 1);
     has(&ask(&folder, "crash_once", ""), &["the second time"]);
     assert_eq!(lines(&folder, "calls"), 3);
@@ -154,7 +160,7 @@ fn a_server_that_changed_is_refused_until_it_is_imported_again() {
     assert_eq!(code, 1);
     has(&shown, &["the tool 'new' is new", "description of 'echo'"]);
     has(&ask(&folder, "fail", ""), &["are not those"]);
-    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["the tool 'new' is new", "23 tools"]);
+    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["the tool 'new' is new", "28 tools"]);
     has(&ask(&folder, "fail", ""), &["no luck"]);
 }
 
@@ -243,6 +249,17 @@ print('<elicited xmlns="urn:systole:mcp:v1" action="accept"><value name="color">
 "#;
     fs::write(folder.join("desk.py"), answer).unwrap();
     has(&ask(&folder, "ask", ""), &["{\"action\": \"accept\", \"content\": {\"color\": \"green\"}}"]);
+    let answer = r#"
+import sys
+text = "7" if "no whole number" in sys.stdin.read() else "seven"
+print(f'<elicited xmlns="urn:systole:mcp:v1" action="accept"><value name="age">{text}</value></elicited>')
+"#;
+    let first = fs::read_to_string(folder.join("desk.py")).unwrap();
+    fs::write(folder.join("desk.py"), answer).unwrap();
+    has(&ask(&folder, "age", ""), &["{\"action\": \"accept\", \"content\": {\"age\": 7}}"]);
+    fs::write(folder.join("desk.py"), first).unwrap();
+    has(&ask(&folder, "asks", ""), &["it asked more than 32 questions before it answered"]);
+    assert_eq!(lines(&folder, "asked"), 32);
     change(&folder, "questions: desk", "questions: desc");
     assert_eq!(said(&folder, &["check", "organism.yaml"], "").0, 1);
 }
@@ -266,6 +283,55 @@ fn a_server_over_http_is_called_with_its_token() {
     has(&ask(&folder, "stream", ""), &["<text>as a stream</text>"]);
     fs::write(folder.join("token"), "another").unwrap();
     has(&ask(&folder, "plain", ""), &["401", "no such token"]);
+}
+
+/// A server whose answers to the handshake and to the list stand in a file.
+const IMPORTED: &str = r#"
+import json, sys
+hello, listed = json.load(open("says.json"))
+for line in sys.stdin:
+    asked = json.loads(line)
+    result = {"initialize": hello, "tools/list": listed}.get(asked.get("method"))
+    if "id" in asked and result is not None:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+    elif "id" in asked and "method" in asked:
+        error = {"code": -32601, "message": "no such method"}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}), flush=True)
+"#;
+
+#[test]
+fn an_import_writes_what_the_organism_takes_or_nothing() {
+    let folder = Scratch::new("mcp-odd");
+    fs::write(folder.join("server.py"), IMPORTED).unwrap();
+    fs::write(folder.join("organism.yaml"), ORGANISM.replace(", KEYS", "")).unwrap();
+    let hello = r#"{"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}"#;
+    let import = |hello: &str, listed: &str| {
+        fs::write(folder.join("says.json"), format!("[{hello}, {listed}]")).unwrap();
+        let (code, out, error) = said(&folder, &["mcp", "import", "organism.yaml", "t"], "");
+        (code, out + &error)
+    };
+    let bounds = r#"{"name": "odd", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer", "minimum": 5, "maximum": 1}}}}"#;
+    let plain = r#"{"name": "plain", "inputSchema": {"type": "object"}}"#;
+    let (code, told) = import(hello, &format!(r#"{{"tools": [{bounds}, {plain}, {plain}]}}"#));
+    assert_eq!(code, 0, "{told}");
+    has(&told, &["'odd' takes its arguments as a text of JSON", "'plain' twice", "t: 2 tools of s 1"]);
+    has(&said(&folder, &["check", "organism.yaml"], "").1, &["tools: ok"]);
+    let files = || ["t.mcp.json", "t.mcp.xsd"].map(|file| fs::read_to_string(folder.join(file)).unwrap());
+    let before = files();
+    let deep = format!(r#"{{"name": "a", "inputSchema": {}1{}}}"#, r#"{"a":"#.repeat(130), "}".repeat(130));
+    for (hello, tools, why) in [
+        (hello.to_owned(), "[]", "lists no tools"),
+        (hello.to_owned(), r#"[{"name": "a"}]"#, "the tool 'a' has no `inputSchema`"),
+        (hello.to_owned(), r#"[{"nme": "a", "inputSchema": {}}]"#, "the tool number 1 of its list has no `name`"),
+        (hello.to_owned(), &*format!("[{deep}]"), "can't be read as JSON: recursion limit exceeded"),
+        (hello.replace("2025-11-25", "1066-10-14"), "[]", "the revision '1066-10-14'"),
+        (hello.replace("serverInfo", "server"), "[]", "has no serverInfo"),
+    ] {
+        let (code, told) = import(&hello, &format!(r#"{{"tools": {tools}}}"#));
+        assert_eq!(code, 1, "{told}");
+        has(&told, &["'t' was not imported", why]);
+        assert_eq!(files(), before, "the files of the import before stay");
+    }
 }
 
 /// A program that is killed when the test drops it.
