@@ -148,7 +148,7 @@ mapping! {
         timeout: Time<1>;
         /// The most that each thread of the listener may use, with the threads below it.
         budget: BudgetKeys<'static>;
-        /// Messages at once: 4 of a command, 64 of workers, MCP servers, people and echoes, 10000 of remote listeners.
+        /// Messages at once: 4 of a command, 64 of workers, MCP servers, people and echoes, 10000 of remote listeners and callers.
         concurrency: Count<1, 0xFFFF_FFFF>;
     }
 }
@@ -261,8 +261,12 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
         }
         Some(Written::Mcp(server)) => server.defaults(&mut contract),
         Some(Written::Model(_)) => llm::defaults(&mut contract),
-        Some(Written::Human(_)) => {
+        Some(Written::Human(human)) => {
             contract.timeout = None;
+            // The clients of callers come and go: those that leave their questions alone hold up no other.
+            if human.people.iter().any(|name| name.value.as_str() == human::CALLER) {
+                contract.concurrency = gateway::WAITING;
+            }
             contract.on_restart = OnRestart::AskAgain;
             contract.outlives = true;
             // A call of a person is awaited, and its answer shown below the question.

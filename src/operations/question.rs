@@ -309,6 +309,13 @@ impl Questions<'_> {
         self.records(seen, false).await.unwrap_or_default()
     }
 
+    /// The conversations of the open questions that the party may see.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn conversations(&self) -> std::collections::HashSet<ThreadId> {
+        let seen = self.people.list(&self.by, None, usize::MAX, |_| true);
+        seen.into_iter().map(|seen| seen.asked.conversation).collect()
+    }
+
     async fn act(
         &self,
         name: &'static str,

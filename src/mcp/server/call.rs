@@ -19,7 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::Face;
 use super::handler::Who;
-use super::question::Asking;
+use super::question::{Asking, PATIENCE};
 use super::tools::Call;
 use crate::drafts::{DraftNews, Drafts};
 use crate::gateway::facade::{AppState, Problem, SentAnswer};
@@ -28,8 +28,6 @@ use crate::gateway::facade::{AppState, Problem, SentAnswer};
 const PROGRESS: Duration = Duration::from_secs(10);
 /// Most characters of a draft in one sign of progress.
 const DRAFT: usize = 4 << 10;
-/// Time for which the state of a call is good that its client hands back.
-const STATE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// State of a call that its client hands back: it names the message, and the client can make none itself.
 #[derive(Serialize, Deserialize)]
@@ -100,7 +98,7 @@ impl Face {
                 }
             }
         };
-        let outcome = self.wait(who, (name, is_task), sent, responses, context).await?;
+        let outcome = self.wait(who, (name, is_task), sent, (state.is_none(), responses), context).await?;
         match who.is_known(&self.app).await {
             true => Ok(outcome),
             false => Err(revoked()),
@@ -132,7 +130,7 @@ impl Face {
         who: &Who,
         (name, is_task): (&str, bool),
         sent: Sent,
-        responses: InputResponses,
+        (is_new, responses): (bool, InputResponses),
         context: &RequestContext<RoleServer>,
     ) -> Result<Outcome, ErrorData> {
         let Sent { id, conversation, mut answering } = sent;
@@ -159,7 +157,7 @@ impl Face {
                 is_news = false;
                 for asking in self.questions(conversation, &answered, &wrong).await {
                     let Some(requests) = asking.requests(able.as_ref()) else {
-                        if self.unasked(&asking).await {
+                        if self.unasked(&asking, None).await {
                             if is_stateless(context) {
                                 return Err(ErrorData::missing_required_client_capability(asking.needs()));
                             }
@@ -167,8 +165,12 @@ impl Face {
                         }
                         continue;
                     };
+                    if !self.may_ask(&who.client, conversation, is_new) {
+                        self.cancel(who, conversation).await;
+                        return Ok(Outcome::Refused(Self::too_many(&who.client)));
+                    }
                     if is_stateless(context) {
-                        let options = SealOptions::new().ttl(STATE);
+                        let options = SealOptions::new().ttl(PATIENCE);
                         let bound = bound(&who.client, name);
                         let state = self.codec.seal_json_with(
                             &State { message: id.to_string(), asks: asking.question.clone() },
@@ -203,7 +205,7 @@ impl Face {
                         let done = match responses {
                             Ok(responses) => self.answer(&asking, able.as_ref(), &responses, &mut wrong).await,
                             // Such as a client that has gone, or can't after all.
-                            Err(_) => self.unasked(&asking).await,
+                            Err(why) => self.unasked(&asking, Some(&why)).await,
                         };
                         if done {
                             answered.insert(asking.question);

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rmcp::model::RequestStateCodec;
 use systole_core::question::Answerer;
-use systole_core::vocab::Name;
+use systole_core::vocab::{Name, ThreadId};
 
 use crate::gateway::Gateway;
 use crate::gateway::facade::AppState;
@@ -64,7 +64,13 @@ impl Server {
 
     /// The state for an organism that runs.
     fn face(&self, app: &Arc<AppState>) -> &Arc<Face> {
-        self.face.get_or_init(|| Arc::new(Face::new(app.clone(), self.settings.clone())))
+        self.face.get_or_init(|| {
+            let face = Arc::new(Face::new(app.clone(), self.settings.clone()));
+            if face.caller.is_some() {
+                tokio::spawn(face.clone().end_abandoned());
+            }
+            face
+        })
     }
 }
 
@@ -78,6 +84,8 @@ struct Face {
     codec: RequestStateCodec,
     /// The party as which a caller answers; none if no listener asks callers.
     caller: Option<Answerer>,
+    /// The clients of the conversations that have asked their caller something.
+    asking: Mutex<HashMap<ThreadId, Name>>,
 }
 
 impl Face {
@@ -86,7 +94,7 @@ impl Face {
         let codec = RequestStateCodec::try_new(secret).expect("a key of 32 bytes is long enough");
         let caller = Name::parse(CALLER).ok().filter(|name| app.organism().people().knows(name));
         let caller = caller.map(|name| Answerer { name, is_operator: false });
-        Self { app, settings, tools: Mutex::default(), codec, caller }
+        Self { app, settings, tools: Mutex::default(), codec, caller, asking: Mutex::default() }
     }
 
     fn tools(&self, client: &Name) -> Arc<Tools> {

@@ -1,22 +1,36 @@
 //! Questions of an organism to the caller of a conversation, as requests for input: forms, or raw requests of a listener.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
+use axum::http::StatusCode;
 use bytes::Bytes;
 use rmcp::model::{ClientCapabilities, InputRequest, InputRequests, InputResponses};
 use serde_json::{Map, Value, json};
 use systole_core::question::{Answerer, QuestionRefusal};
-use systole_core::vocab::ThreadId;
+use systole_core::vocab::{Name, ThreadId, Time};
 use systole_xml::ladder::strict::canonicalize;
 use systole_xml::schema::{Payload, PayloadSchema, decode_canonical, encode};
 
 use super::Face;
 use super::answer::words;
+use crate::gateway::facade::Problem;
 use crate::mcp::content::{Raw, Requests, Responses};
-use crate::operations::{QuestionError, QuestionRecord};
+use crate::operations::{QuestionError, QuestionRecord, Wanted};
 
 /// The property of a form for a text that has no name.
 const ANSWER: &str = "answer";
+
+/// Most characters of a host's error that a listener is told.
+const ERROR: usize = 400;
+/// Most calls of one client whose questions wait for an answer. Further calls that ask are refused.
+const WAITING: usize = 128;
+/// Time for which a question waits for its caller, if nobody else may answer it: as long as the state of its call is good. Then
+/// it is declined, and its call ends.
+pub(super) const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Pause between two looks for questions that wait longer.
+const LOOK: Duration = Duration::from_secs(3600);
 
 /// A question that its caller may answer.
 pub(super) struct Asking {
@@ -60,9 +74,60 @@ impl Face {
         open
     }
 
+    /// Notes that a conversation of a client asks its caller; false if it is a new one, and the client has too many. Its calls
+    /// of before the start of the process don't count.
+    pub(super) fn may_ask(&self, client: &Name, conversation: ThreadId, is_new: bool) -> bool {
+        let Some(caller) = &self.caller else { return true };
+        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        if !asking.contains_key(&conversation) {
+            let open = self.app.organism().questions(caller.clone()).conversations();
+            asking.retain(|other, _| open.contains(other));
+            if is_new && asking.values().filter(|other| *other == client).count() >= WAITING {
+                return false;
+            }
+            asking.insert(conversation, client.clone());
+        }
+        true
+    }
+
+    /// The refusal of a call of a client that leaves too many questions without an answer.
+    pub(super) fn too_many(client: &Name) -> Problem {
+        let detail = format!(
+            "{WAITING} calls of '{client}' wait for the answers to their questions, the most allowed: answer or cancel some, \
+             and call again; each ends by itself {} days after its question",
+            PATIENCE.as_secs() / (24 * 3600)
+        );
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, "questions", "Too many questions", detail)
+    }
+
+    /// Declines, as long as the organism runs, the questions that waited too long: their callers have left them.
+    pub(super) async fn end_abandoned(self: Arc<Self>) {
+        let Some(caller) = &self.caller else { return };
+        loop {
+            tokio::select! {
+                () = self.app.stopping() => return,
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            let questions = self.app.organism().questions(caller.clone());
+            let mut wanted = Wanted::default();
+            // A journal that can't be read may be read at the next look.
+            while let Ok(page) = questions.list(&wanted).await {
+                for record in page.items.iter().filter(|record| is_abandoned(record, self.app.now())) {
+                    let why = format!("the caller gave no answer within {} days", PATIENCE.as_secs() / (24 * 3600));
+                    // It may have ended meanwhile.
+                    let _ = questions.decline(&record.question, &why).await;
+                }
+                match page.next {
+                    Some(next) => wanted.after = Some(next),
+                    None => break,
+                }
+            }
+        }
+    }
+
     fn asking(&self, record: &QuestionRecord, offers: &[PayloadSchema], wrong: Option<&String>) -> Asking {
         let question = record.question.clone();
-        let is_callers_alone = record.people.len() == 1 && !record.operators;
+        let is_callers_alone = is_callers_alone(record);
         let organism = self.app.organism();
         let text = record.text.clone().unwrap_or_default();
         let payload = canonicalize(&Bytes::from(text.clone()), &organism.blueprint().limits.xml).ok();
@@ -106,15 +171,19 @@ impl Face {
         self.settle(caller, asking, &given, wrong).await
     }
 
-    /// Declines a question that the client can't be asked, unless others may answer it; returns whether it was.
-    pub(super) async fn unasked(&self, asking: &Asking) -> bool {
+    /// Declines a question that the client can't be asked, unless others may answer it; returns whether it was. `failed` is the
+    /// error of a client that was asked.
+    pub(super) async fn unasked(&self, asking: &Asking, failed: Option<&str>) -> bool {
         let Some(caller) = &self.caller else { return false };
         if !asking.is_callers_alone {
             return false;
         }
-        let why = match asking.requests {
-            Some(_) => "the caller's host can't be asked: it doesn't declare the capability",
-            None => "the requests are none of the protocol: write parameters as its schema has them",
+        let why = match (failed, &asking.requests) {
+            (Some(failed), _) => {
+                &*format!("the caller's host has not asked: {}", failed.chars().take(ERROR).collect::<String>())
+            }
+            (None, Some(_)) => "the caller's host can't be asked: it doesn't declare the capability",
+            (None, None) => "the requests are none of the protocol: write parameters as its schema has them",
         };
         let _ = self.app.organism().questions(caller.clone()).decline(&asking.question, why).await;
         true
@@ -208,6 +277,16 @@ impl Asking {
     }
 }
 
+/// Returns whether a question is for its caller alone.
+fn is_callers_alone(record: &QuestionRecord) -> bool {
+    record.people.len() == 1 && !record.operators
+}
+
+/// Returns whether a question has waited too long for its caller.
+fn is_abandoned(record: &QuestionRecord, now: Time) -> bool {
+    is_callers_alone(record) && record.since.parse::<Time>().is_ok_and(|since| now.since(since) > PATIENCE)
+}
+
 fn raw_requests(raw: Requests) -> Option<InputRequests> {
     let one = |raw: Raw| {
         let params: Value =
@@ -296,6 +375,22 @@ impl Form {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_that_its_caller_leaves_ends() {
+        let record = |people: &[&str]| -> QuestionRecord {
+            serde_json::from_value(json!({
+                "question": "q", "listener": "user", "from": "a", "thread": "t", "since": "2026-01-01T00:00:00Z",
+                "people": people, "operators": false, "state": "waiting",
+            }))
+            .unwrap()
+        };
+        let since = record(&[]).since.parse::<Time>().unwrap();
+        assert!(!is_abandoned(&record(&["caller"]), since.after(PATIENCE)));
+        let late = since.after(PATIENCE + Duration::from_secs(1));
+        assert!(is_abandoned(&record(&["caller"]), late));
+        assert!(!is_abandoned(&record(&["ada", "caller"]), late), "ada may answer");
+    }
 
     #[test]
     fn plain_values_are_a_form_and_come_back() {

@@ -502,6 +502,24 @@ fn an_answer_to_a_dialog_of_a_process_that_was_killed_reaches_no_other_question(
     assert_eq!(host.end().code(), Some(0));
 }
 
+#[test]
+fn questions_that_a_client_leaves_hold_up_nobody() {
+    let site = Site::of(ORGANISM);
+    let (host, other) = (site.party("host"), site.party("other"));
+    let able = json!({ "elicitation": {} });
+    let ask = |who: &Who, text: &str| {
+        result(who, "tools/call", json!({ "name": "user.note", "arguments": { "$": text } }), &able)
+    };
+    // More than the handlers of a listener elsewhere, and as many as a client may leave.
+    for number in 0..128 {
+        let asked = ask(&other, &format!("left {number}"));
+        assert_eq!(asked["resultType"], "input_required", "{number}: {asked}");
+    }
+    let refused = ask(&other, "one more");
+    assert!(refused["isError"] == true && text(&refused).contains("128 calls of 'other'"), "{refused}");
+    assert_eq!(ask(&host, "May I?")["resultType"], "input_required");
+}
+
 /// A request, its status, and words of the refusal.
 type Refused<'t> = (&'t Who, Vec<(&'t str, &'t str)>, String, u16, &'t str);
 
