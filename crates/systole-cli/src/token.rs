@@ -15,6 +15,9 @@ use systole_core::vocab::Name;
 use super::failure::Failure;
 use super::print;
 
+/// The word for the caller of a conversation among `people:`.
+const CALLER: &str = "caller";
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
     /// Make a token and print it once; it replaces an older token of that name
@@ -111,6 +114,11 @@ impl Of {
 
 /// The kind that a name may have.
 fn judge(config: &Config, name: &Name, wanted: Option<PrincipalKind>) -> Result<PrincipalKind, Failure> {
+    if name.as_str() == CALLER {
+        return Err(Failure::unusable(format!(
+            "'{name}' is whoever calls, and answers with the token of its client: make one with `systole token new CLIENT`"
+        )));
+    }
     let is = match config.blueprint.party(name.as_str()) {
         Some(Party::Client(_)) if name.as_str() == super::run::CLIENT => {
             return Err(Failure::unusable(format!(
