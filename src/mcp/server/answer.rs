@@ -22,8 +22,12 @@ const FAULT: &str = "systole/fault";
 /// An answer: content, a payload as JSON, or a fault.
 enum Said {
     Content(Content),
-    Json(Value),
-    Fault { text: String, fault: Value },
+    /// The value, and its text, which keeps all digits.
+    Json(Value, String),
+    Fault {
+        text: String,
+        fault: Value,
+    },
 }
 
 fn said(organism: &Organism, answer: &SentAnswer) -> Said {
@@ -50,8 +54,13 @@ fn said(organism: &Organism, answer: &SentAnswer) -> Said {
         Some(schema) => Some(schema.to_json(&payload)),
         None => catalog.to_named_json(&payload),
     };
-    let json = json.and_then(|json| serde_json::from_str(&json).ok());
-    Said::Json(json.unwrap_or_else(|| Value::String(payload.as_str().to_owned())))
+    let json = json.unwrap_or_else(|| Value::String(payload.as_str().to_owned()).to_string());
+    match serde_json::from_str(&json) {
+        // The text of a text is that without its quotes.
+        Ok(Value::String(text)) => Said::Json(Value::String(text.clone()), text),
+        Ok(value) => Said::Json(value, json),
+        Err(_) => Said::Json(Value::Null, json),
+    }
 }
 
 fn faulted(payload: &Canonical) -> Said {
@@ -120,10 +129,10 @@ pub(super) fn result(organism: &Organism, answers: &[SentAnswer]) -> CallToolRes
     let Some(answer) = answers.first() else {
         return CallToolResult::success(vec![ContentBlock::text("done, without an answer")]);
     };
-    match said(organism, answer) {
+    let mut result = match said(organism, answer) {
         Said::Fault { text, fault } => error(text, fault),
-        Said::Json(json) => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(written(&json))]);
+        Said::Json(json, text) => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
             result.structured_content = json.is_object().then_some(json);
             result
         }
@@ -140,7 +149,12 @@ pub(super) fn result(organism: &Organism, answers: &[SentAnswer]) -> CallToolRes
             }
             result
         }
+    };
+    if answers.len() > 1 {
+        let more = answers.len() - 1;
+        result.content.push(ContentBlock::text(format!("this is the first answer; {more} more came with it")));
     }
+    result
 }
 
 /// The code of an answer that the pump gave for a call that was cancelled, or for a failure that is none of the tool.
@@ -148,11 +162,6 @@ pub(super) fn end(answer: &SentAnswer) -> Option<FaultCode> {
     let is_end =
         |code: &FaultCode| matches!(code, FaultCode::Cancelled | FaultCode::Internal | FaultCode::ListenerFailed);
     answer.fault.filter(is_end)
-}
-
-/// The text of JSON: that of a text without its quotes.
-fn written(json: &Value) -> String {
-    json.as_str().map_or_else(|| json.to_string(), str::to_owned)
 }
 
 fn shown(block: Block) -> ContentBlock {
@@ -189,8 +198,8 @@ pub(super) fn prompt(organism: &Organism, answers: &[SentAnswer]) -> Result<GetP
     let answer = answers.first().ok_or("the listener wrote no prompt")?;
     let content = match said(organism, answer) {
         Said::Fault { text, .. } => return Err(text),
-        Said::Json(json) => {
-            return Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, written(&json))]));
+        Said::Json(_, text) => {
+            return Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]));
         }
         Said::Content(content) => content,
     };
@@ -220,7 +229,10 @@ pub(super) fn resource(organism: &Organism, uri: &str, answers: &[SentAnswer]) -
     let of_json = |json: String| ResourceContents::text(json, uri).with_mime_type("application/json");
     let content = match said(organism, answer) {
         Said::Fault { text, .. } => return Err(text),
-        Said::Json(json) => return Ok(ReadResourceResult::new(vec![of_json(json.to_string())])),
+        Said::Json(value, text) => {
+            let text = if value.is_string() { value.to_string() } else { text };
+            return Ok(ReadResourceResult::new(vec![of_json(text)]));
+        }
         Said::Content(content) => content,
     };
     let read = |block: Block| match block {

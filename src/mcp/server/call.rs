@@ -13,7 +13,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use systole_core::vocab::{MessageId, Name, ThreadId};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
@@ -401,9 +401,4 @@ async fn next_draft(drafts: &mut Option<Drafts>) -> Option<String> {
 pub(super) fn object(arguments: Option<impl Serialize>) -> Bytes {
     let value = arguments.and_then(|arguments| serde_json::to_vec(&arguments).ok());
     value.map_or_else(|| Bytes::from_static(b"{}"), Bytes::from)
-}
-
-/// A member of `_meta` that is a text.
-pub(super) fn meta_text<'a>(context: &'a RequestContext<RoleServer>, key: &str) -> Option<&'a str> {
-    context.meta.0.0.get(key).and_then(Value::as_str)
 }

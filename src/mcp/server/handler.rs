@@ -6,17 +6,18 @@ use axum::http::request::Parts;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
-    CompleteRequestParams, CompleteResult, ContentBlock, CreateTaskResult, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, NumberOrString, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    CompleteRequestParams, CompleteResult, ContentBlock, CreateTaskResult, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, NumberOrString,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 use systole_core::vocab::Name;
 
-use super::call::{Outcome, Wanted, meta_text, object, unreadable};
+use super::call::{Outcome, Wanted, object, unreadable};
+use super::written::Written;
 use super::{Face, answer, directory};
 use crate::gateway::PrincipalKind;
 use crate::gateway::facade::{AppState, Authenticated};
@@ -30,6 +31,8 @@ const FRESH: u64 = 60_000;
 const CONFIRM: &str = "confirm_notices";
 /// The member of `_meta` with an idempotency key: a call with the key of an earlier one is that one.
 const KEY: &str = "systole/idempotency-key";
+/// Longest idempotency key, in bytes.
+const KEY_BYTES: usize = 255;
 /// The session of notices of a client without one.
 const SESSION: &str = "mcp";
 
@@ -81,14 +84,21 @@ impl Who {
 
 impl Handler {
     fn who(&self, context: &RequestContext<RoleServer>) -> Result<Who, ErrorData> {
-        let key = meta_text(context, KEY).map(str::to_owned);
+        let key = match context.meta.0.0.get(KEY) {
+            Some(Value::String(key)) if (1..=KEY_BYTES).contains(&key.len()) => Some(key.clone()),
+            Some(_) => {
+                let why = format!("{KEY} in _meta is a text of 1 to {KEY_BYTES} bytes");
+                return Err(ErrorData::invalid_params(why, None));
+            }
+            None => None,
+        };
         if let Some(StreamClient { name, session }) = &self.stream {
             let id = match &context.id {
                 NumberOrString::Number(id) => id.to_string(),
                 NumberOrString::String(id) => format!("\"{id}\""),
             };
             let key = key.or_else(|| Some(format!("mcp:{session}:{id}")));
-            let key = key.filter(|key| key.len() <= 255);
+            let key = key.filter(|key| key.len() <= KEY_BYTES);
             return Ok(Who {
                 client: name.clone(),
                 known: None,
@@ -102,9 +112,11 @@ impl Handler {
         let (Some(parts), Some(known)) = (parts, known) else {
             return Err(ErrorData::invalid_request("the request has no principal", None));
         };
-        let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let session = header("mcp-session-id").unwrap_or_else(|| SESSION.to_owned());
-        let key = header("idempotency-key").or(key);
+        let session = parts.headers.get("mcp-session-id").and_then(|value| value.to_str().ok());
+        let session = session.unwrap_or(SESSION).to_owned();
+        // The gateway has checked it.
+        let header = parts.headers.get("idempotency-key").and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let key = header.or(key);
         Ok(Who { client: known.who().name.clone(), known: Some(known), session, key, is_resumed: false })
     }
 
@@ -184,6 +196,16 @@ fn page<T: Clone>(all: &[T], params: Option<PaginatedRequestParams>) -> Result<(
     Ok((all[start..end].to_vec(), (end < all.len()).then(|| end.to_string())))
 }
 
+/// The reason why parameters can't be read.
+fn mistake<T: serde::de::DeserializeOwned>(params: Value) -> Option<String> {
+    let of_call = params.get("arguments").filter(|arguments| !arguments.is_object()).is_some();
+    let error = serde_json::from_value::<T>(params).err()?;
+    Some(match of_call {
+        true => format!("{error}: write arguments as an object, such as {{}}"),
+        false => error.to_string(),
+    })
+}
+
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -241,7 +263,10 @@ impl ServerHandler for Handler {
         let is_answered = params.request_state.is_some();
         let is_task = has_tasks && call.task != McpTask::Never && (call.task != McpTask::AfterInput || is_answered);
         let name = params.name.clone();
-        let object = object(params.arguments);
+        let object = match Written::text(&context.extensions)? {
+            Some(written) => written,
+            None => object(params.arguments),
+        };
         let wanted = Wanted {
             name: &name,
             object: object.clone(),
@@ -358,6 +383,30 @@ impl ServerHandler for Handler {
     ) -> Result<CompleteResult, ErrorData> {
         let who = self.who(&context)?;
         Ok(directory::complete(&self.face.tools(&who.client), &params))
+    }
+
+    /// A method that is none of the protocol, or one whose parameters are none of it.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        let params = params.unwrap_or(Value::Null);
+        let mistake = match method.as_str() {
+            "tools/call" => mistake::<CallToolRequestParams>(params),
+            "prompts/get" => mistake::<GetPromptRequestParams>(params),
+            "resources/read" => mistake::<ReadResourceRequestParams>(params),
+            "completion/complete" => mistake::<CompleteRequestParams>(params),
+            "tasks/get" => mistake::<GetTaskParams>(params),
+            "tasks/update" => mistake::<UpdateTaskParams>(params),
+            "tasks/cancel" => mistake::<CancelTaskParams>(params),
+            _ => None,
+        };
+        Err(match mistake {
+            Some(why) => ErrorData::invalid_params(format!("the parameters of {method} are wrong: {why}"), None),
+            None => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
+        })
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

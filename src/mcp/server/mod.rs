@@ -21,6 +21,7 @@ mod stdio;
 mod stream;
 mod task;
 mod tools;
+mod written;
 
 use std::collections::HashMap;
 use std::fmt;

@@ -23,7 +23,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::time::timeout;
 
 /// Most bytes of a line of a host, for the relay and for the organism.
-pub(super) const LINE: usize = 16 << 20;
+const LINE: usize = 16 << 20;
 /// Bytes that are kept of a line that is too long.
 const BEGINNING: usize = 1024;
 /// Most requests without an answer, of a host and to it.
@@ -354,14 +354,14 @@ fn refusal(id: &str, code: i32, why: &str) -> Vec<u8> {
 }
 
 /// Writes a line.
-async fn write(to: &mut (impl AsyncWrite + Unpin), line: &[u8]) -> io::Result<()> {
+pub(super) async fn write(to: &mut (impl AsyncWrite + Unpin), line: &[u8]) -> io::Result<()> {
     to.write_all(line).await?;
     to.write_all(b"\n").await?;
     to.flush().await
 }
 
 /// The lines of a stream, each of a bounded length.
-struct Lines<R> {
+pub(super) struct Lines<R> {
     from: BufReader<R>,
     line: Vec<u8>,
     /// True if the line is whole: the next one begins anew.
@@ -370,14 +370,14 @@ struct Lines<R> {
     skips: bool,
 }
 
-enum Line<'l> {
+pub(super) enum Line<'l> {
     Whole(&'l [u8]),
     /// One that is left out, with its beginning.
     TooLong(&'l [u8]),
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    fn new(from: R) -> Self {
+    pub(super) fn new(from: R) -> Self {
         Self { from: BufReader::new(from), line: Vec::new(), is_over: false, skips: false }
     }
 
@@ -385,7 +385,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing: the beginning of a line is kept.
-    async fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(super) async fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         if self.is_over {
             self.line.clear();
             self.is_over = false;

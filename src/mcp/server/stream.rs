@@ -12,14 +12,17 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use hyper_util::rt::TokioIo;
-use rmcp::service::serve_server;
-use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::model::{GetExtensions, JsonRpcMessage};
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
+use rmcp::transport::Transport;
 use systole_core::vocab::Name;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::sync::Mutex;
 
 use super::Server;
 use super::handler::{Handler, StreamClient, not_served};
-use super::stdio::{LINE, LineStream};
+use super::stdio::{Line, LineStream, Lines, write};
+use super::written::Written;
 use crate::gateway::facade::{AppState, Problem};
 use crate::gateway::upgrade_operator;
 
@@ -28,8 +31,6 @@ const PATH: &str = "/v1/mcp";
 const PROTOCOL: &str = "systole-mcp";
 /// Time for the last answers at the end of the organism.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
-/// Bytes beside a line as the host wrote it: the relay changes ids.
-const FRAME: usize = 64 << 10;
 
 /// Reason why a stream is not served.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,8 +64,7 @@ impl Server {
     ) -> Result<(), StreamError> {
         let client = self.client(app, client)?;
         let (read, write) = tokio::io::split(stream);
-        let transport = AsyncRwTransport::new_server(Box::pin(read), Box::pin(write));
-        let transport = transport.with_max_line_length(LINE + FRAME);
+        let transport = Wire { lines: Lines::new(read), write: Arc::new(Mutex::new(write)) };
         let stream = Some(StreamClient { name: client, session: session.into() });
         let handler = Handler { face: self.face(app).clone(), stream };
         let stopping = app.stopping();
@@ -123,6 +123,44 @@ async fn upgrade(server: Arc<Server>, app: Arc<AppState>, mut request: Request) 
     });
     let head = [(header::CONNECTION, "upgrade"), (header::UPGRADE, PROTOCOL)];
     Ok((StatusCode::SWITCHING_PROTOCOLS, head, Body::empty()).into_response())
+}
+
+/// The lines of a relay, which lets messages of the protocol alone through. A call has its arguments as they were written.
+struct Wire<S> {
+    lines: Lines<ReadHalf<S>>,
+    write: Arc<Mutex<WriteHalf<S>>>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Send + 'static> Transport<RoleServer> for Wire<S> {
+    type Error = io::Error;
+
+    fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let to = self.write.clone();
+        async move {
+            let line = serde_json::to_vec(&item).map_err(io::Error::other)?;
+            write(&mut *to.lock().await, &line).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let line = match self.lines.next().await {
+                Ok(Some(Line::Whole(line))) => line,
+                // The relay has refused it.
+                Ok(Some(Line::TooLong(_))) => continue,
+                Ok(None) | Err(_) => return None,
+            };
+            let Ok(mut message) = serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) else { continue };
+            if let (JsonRpcMessage::Request(request), Some(written)) = (&mut message, Written::of(line)) {
+                request.request.extensions_mut().insert(written);
+            }
+            return Some(message);
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.write.lock().await.shutdown().await
+    }
 }
 
 /// Opens a stream to the running organism that has this journal, for a client, by default that of its settings.
