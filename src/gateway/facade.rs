@@ -244,6 +244,14 @@ impl AppState {
         blake3::derive_key(purpose, self.query.secret())
     }
 
+    /// Checks the `Idempotency-Key` of a request, if there is one.
+    ///
+    /// # Errors
+    /// [`Problem`] that says what a key may be.
+    pub fn check_idempotency_key(&self, headers: &axum::http::HeaderMap) -> Result<(), Problem> {
+        http::idempotency_key(headers).map(drop)
+    }
+
     /// The address that the gateway listens at, if it does, and is to.
     pub fn listens_at(&self) -> std::net::SocketAddr {
         self.settings.listen

@@ -60,6 +60,8 @@ use health::Health;
 pub use messages::Asked;
 #[cfg(feature = "mcp")]
 pub(super) use messages::ask_object;
+#[cfg(feature = "mcp")]
+pub(super) use request::idempotency_key;
 pub(crate) use metrics::Tally;
 use presence::Presence;
 #[cfg(feature = "mcp")]

@@ -136,7 +136,7 @@ pub(super) fn no_message() -> Problem {
 }
 
 /// The idempotency key of a submission.
-pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+pub(in crate::gateway) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().ok().filter(|key| (1..=KEY).contains(&key.len()));
     let problem = || Problem::bad_request(format!("an Idempotency-Key has 1 to {KEY} visible ASCII characters"));

@@ -9,8 +9,9 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Collected, Full};
+use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
@@ -18,6 +19,7 @@ use systole_core::vocab::Name;
 use url::Url;
 
 use super::handler::{Handler, admit};
+use super::written::{Message, Written};
 use super::{Face, Server};
 use crate::gateway::facade::{AppState, Call, Caller, Problem, refusal, schema};
 
@@ -28,6 +30,8 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// Time for the last answers at the end of the organism.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
+/// The media type of bodies.
+const JSON: &[u8] = b"application/json";
 /// The header with the id of a session.
 const SESSION: &str = "mcp-session-id";
 
@@ -99,20 +103,42 @@ impl Http {
         let session = request.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
         match &session {
             Some(id) if self.owners().get(id).is_some_and(|owner| owner != principal) => return Err(no_session()),
-            // Such as `initialize`, which may begin a session.
-            None if method == Method::POST => self.has_room(principal).await?,
             _ => {}
         }
-        let (parts, body) = request.into_parts();
+        app.check_idempotency_key(request.headers())?;
+        let (mut parts, body) = request.into_parts();
         let body = match method {
             Method::POST => app.body(Request::from_parts(parts.clone(), body)).await?,
             _ => bytes::Bytes::new(),
         };
-        let response = self.service.handle(Request::from_parts(parts, Full::new(body))).await;
-        self.note(session, &method, principal, &response);
+        if method == Method::POST && session.is_none() && begins(&body) {
+            self.has_room(principal).await?;
+        }
+        if let Some(written) = Written::of(&body) {
+            parts.extensions.insert(written);
+        }
+        let is_json = parts.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(JSON));
+        let mistake = |status| match status {
+            StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => no_message(&body),
+            _ => None,
+        };
+        let response = self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
+        self.note(session.clone(), &method, principal, &response);
         let status = response.status();
         if !(status.is_client_error() || status.is_server_error()) {
             return Ok(response.map(Body::new));
+        }
+        if let Some((code, why)) = mistake(status) {
+            let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": why } });
+            let head = [(header::CONTENT_TYPE, "application/json")];
+            let response = (StatusCode::BAD_REQUEST, head, error.to_string()).into_response();
+            return Ok(refusal(response, &why));
+        }
+        if let Some(id) = &session
+            && status == StatusCode::NOT_FOUND
+            && !self.manager.sessions.read().await.contains_key(id.as_str())
+        {
+            return Err(no_session());
         }
         let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
         let (parts, body) = response.into_parts();
@@ -153,13 +179,38 @@ impl Http {
         if count(&owners) < SESSIONS {
             return Ok(());
         }
-        let detail = format!("{principal} has {SESSIONS} sessions of MCP, the most allowed: end one with DELETE");
+        let detail = format!(
+            "{principal} has {SESSIONS} sessions of MCP, the most allowed: end one with DELETE, or wait, since each ends {} s \
+             after its last request; revision 2026-07-28 needs none",
+            IDLE.as_secs()
+        );
         Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "sessions", "Too many sessions", detail))
     }
 
     fn owners(&self) -> MutexGuard<'_, HashMap<String, Name>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns whether a body may begin a session.
+fn begins(body: &[u8]) -> bool {
+    match serde_json::from_slice::<Message<'_>>(body) {
+        Ok(message) => message.method.as_deref() == Some("initialize"),
+        // Such as one that has two methods.
+        Err(_) => true,
+    }
+}
+
+/// The code of JSON-RPC for a body that is no message, and the reason.
+fn no_message(body: &[u8]) -> Option<(i32, String)> {
+    let error = serde_json::from_slice::<ClientJsonRpcMessage>(body).err()?;
+    if body.trim_ascii_start().starts_with(b"[") {
+        return Some((-32600, "a body is one JSON-RPC object; batches are none of this revision".to_owned()));
+    }
+    Some(match error.is_data() {
+        true => (-32600, format!("the message is none of the protocol: {error}")),
+        false => (-32700, format!("the body is no JSON: {error}")),
+    })
 }
 
 /// A session of another principal looks like one that never began.
@@ -184,7 +235,7 @@ fn from_here(headers: &HeaderMap, app: &AppState, origins: &[String]) -> Result<
         origins.iter().filter_map(|origin| Url::parse(origin).ok()).any(|origin| origin.host_str() == Some(host))
     };
     let text = |value: &HeaderValue| value.to_str().unwrap_or("?").to_owned();
-    if let Some(origin) = headers.get(header::ORIGIN).map(text) {
+    for origin in headers.get_all(header::ORIGIN).iter().map(text) {
         let url = Url::parse(&origin).ok();
         let is_local = url.as_ref().is_some_and(|url| is_here(url.host_str()));
         if !is_local && !origins.iter().any(|known| known.trim_end_matches('/') == origin) {

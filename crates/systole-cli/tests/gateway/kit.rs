@@ -19,6 +19,7 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
   <xs:element name="note" type="xs:string"/>
   <xs:element name="say" type="xs:string"/>
   <xs:element name="fail" type="xs:string"/>
+  <xs:element name="sum" type="xs:integer"/>
 </xs:schema>
 "#;
 

@@ -21,7 +21,7 @@ mcp:
     - { call: parrot.say, name: say, title: Say, output: true, read_only: true, task: never }
     - { call: worker.ask, task: required }
 clients:
-  - { name: host, calls: [parrot, worker, slow, user, faulty] }
+  - { name: host, calls: [parrot, worker, slow, user, faulty, adder] }
   - { name: other, calls: [parrot, user] }
   - { name: cli, calls: [parrot] }
 listeners:
@@ -32,6 +32,7 @@ listeners:
     accepts: ["{urn:t}order"]
     replies: ["{urn:t}answer"]
   - { name: faulty, command: [sh, -c, "echo broken >&2; exit 3"], accepts: ["{urn:t}fail"], replies: ["{urn:t}answer"] }
+  - { name: adder, echo: true, accepts: ["{urn:t}sum"] }
   - { name: user, human: { people: [caller] }, accepts: ["{urn:t}note"], replies: ["{urn:t}answer"] }
 "#;
 
@@ -179,7 +180,7 @@ fn a_host_lists_calls_and_ends_over_standard_input_and_output() {
     let listed = host.answer(&json!(1));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["say", "worker.ask", "slow.order", "user.note", "faulty.fail"]);
+    assert_eq!(names, ["say", "worker.ask", "slow.order", "user.note", "faulty.fail", "adder.sum"]);
     assert_eq!((&tools[0]["title"], &tools[0]["annotations"]["readOnlyHint"]), (&json!("Say"), &json!(true)));
     assert_eq!(tools[0]["description"], "Repeats.");
     assert_eq!(
@@ -520,6 +521,47 @@ fn questions_that_a_client_leaves_hold_up_nobody() {
     assert_eq!(ask(&host, "May I?")["resultType"], "input_required");
 }
 
+#[test]
+fn arguments_arrive_as_they_were_written() {
+    let mut site = Site::of(ORGANISM);
+    let mut session = Host::initialized(&site);
+    let who = site.party("host");
+    let mut id = 0;
+    // Each way has the same arguments, as text, and returns the result.
+    let mut both = |arguments: &str| {
+        id += 1;
+        session.write(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"adder.sum","arguments":{arguments}}}}}"#
+        ));
+        session.write("\n");
+        let meta = meta(&json!({}));
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"adder.sum","arguments":{arguments},"_meta":{meta}}}}}"#
+        );
+        let mut all = headers();
+        all.extend([("MCP-Protocol-Version", NEW), ("Mcp-Method", "tools/call"), ("Mcp-Name", "adder.sum")]);
+        [session.answer(&json!(id)), message(&who.ask("POST", "/mcp", &all, &body))]
+    };
+    // A number that programs may round is a text in results.
+    for (given, shown) in [("123456789012345678901234567890", "\"123456789012345678901234567890\""), ("-7", "-7")] {
+        for answer in both(&format!(r#"{{"$": {given}}}"#)) {
+            assert_eq!(text(&answer["result"]), format!(r#"{{"$":{shown}}}"#), "{answer}");
+        }
+    }
+    for answer in both(r#"{"$": 1, "$": 2}"#) {
+        let result = &answer["result"];
+        assert!(result["isError"] == true && text(result).contains("is repeated"), "{answer}");
+    }
+    for wrong in ["[]", "\"x\"", "5"] {
+        for answer in both(wrong) {
+            assert_eq!(answer["error"]["code"], -32602, "{wrong}: {answer}");
+            assert!(answer["error"]["message"].as_str().unwrap().contains("object"), "{wrong}: {answer}");
+        }
+    }
+    assert_eq!(session.end().code(), Some(0));
+    site.stop();
+}
+
 /// A request, its status, and words of the refusal.
 type Refused<'t> = (&'t Who, Vec<(&'t str, &'t str)>, String, u16, &'t str);
 
@@ -543,8 +585,11 @@ fn what_comes_over_http_is_checked_and_refused_with_a_reason() {
         (&host, vec![("Content-Type", "text/csv"), ("Accept", "*/*")], ping.into(), 415, "application/json"),
         (&host, with(&[]), ping.into(), 400, "initialize"),
         (&host, with(&[("Mcp-Session-Id", "none")]), ping.into(), 404, "initialize"),
-        (&host, with(&[]), "{oops".into(), 400, ""),
-        (&host, with(&[]), "[]".into(), 400, ""),
+        (&host, with(&[]), "{oops".into(), 400, "-32700"),
+        (&host, with(&[]), "[]".into(), 400, "-32600"),
+        (&host, with(&[]), "".into(), 400, "-32700"),
+        (&host, with(&[("Idempotency-Key", "")]), ping.into(), 400, "1 to 255"),
+        (&host, with(&[("Origin", "http://x"), ("Origin", "https://evil.example")]), ping.into(), 403, "origins"),
         (&host, with(&[("MCP-Protocol-Version", "1999-01-01")]), ping.into(), 400, "1999-01-01"),
         (&host, with(&[("MCP-Protocol-Version", NEW), ("Mcp-Method", "tools/call")]), list(NEW), 400, "-32020"),
         (&host, with(&[("MCP-Protocol-Version", NEW)]), list(NEW), 400, "-32020"),
@@ -589,8 +634,19 @@ fn what_comes_over_http_is_checked_and_refused_with_a_reason() {
     let mut in_session = headers();
     in_session.push(("Mcp-Session-Id", &session));
     let stolen = site.party("other").ask("POST", "/mcp", &in_session, ping);
-    assert_eq!(stolen.problem(404, "not_found")["status"], 404);
+    let none = host.ask("POST", "/mcp", &[headers(), vec![("Mcp-Session-Id", "none")]].concat(), ping);
+    let [stolen, none] = [stolen, none].map(|answer| answer.problem(404, "not_found")["detail"].clone());
+    assert_eq!(stolen, none, "a session of another client looks like none");
     host.ask("DELETE", "/mcp", &in_session, "");
+    // A client that begins sessions without an end has its other calls.
+    for _ in 0..64 {
+        host.ask("POST", "/mcp", &headers(), &begin);
+    }
+    host.ask("POST", "/mcp", &headers(), &begin).problem(429, "sessions");
+    assert_eq!(
+        result(&host, "tools/call", json!({ "name": "say", "arguments": { "$": "a" } }), &json!({}))["isError"],
+        false
+    );
     until("the session to end", || (host.ask("POST", "/mcp", &in_session, ping).status == 404).then_some(()));
 }
 
