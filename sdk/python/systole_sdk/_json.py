@@ -7,6 +7,7 @@ import math
 import numbers
 import typing
 from decimal import Decimal
+from json import dumps, loads
 from typing import Any
 
 from ._xml import _check_class, _chosen, _Field, _fields, _written, said, split_name
@@ -31,7 +32,7 @@ def encode(value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         if len(value) != 1 or not isinstance(next(iter(value)), str):
             raise TypeError(f"a payload as JSON is a dict with one key, its name: {{'name': …}}, not one with {len(value)} keys")
-        return value
+        return loads(dumps(value, default=_plain, allow_nan=False))
     if isinstance(value, str):
         raise TypeError("the listener has `json: true`, and its payloads are no XML: return a dataclass that is a payload, or a dict")
     if not hasattr(type(value), "__payload__"):
@@ -40,6 +41,13 @@ def encode(value: Any) -> dict[str, Any]:
     declared = next(cls for cls in type(value).__mro__ if "__payload__" in vars(cls))
     _check_class(said(type(value)), declared, value)
     return {value.__payload__ if namespace else local: _object(declared, value)}
+
+
+def _plain(value: Any) -> Any:
+    """The JSON of a value in a dict that JSON doesn't know: that of a field with it."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _object(type(value), value)
+    return value.value if isinstance(value, enum.Enum) else _written("a value", value)
 
 
 def _object(cls: Any, value: Any) -> Any:

@@ -261,7 +261,7 @@ class Worker:
             self.give_up(id)
             try:
                 self.write(self.bounded({"id": id, **answer}))
-            except ValueError as error:
+            except Exception as error:  # such as an answer that is too long: nothing else would end the message
                 self.send({"id": id, "error": str(error)})
 
     def give_up(self, id: str) -> None:

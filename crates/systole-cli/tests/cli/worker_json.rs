@@ -370,3 +370,35 @@ run();
         "{told}"
     );
 }
+
+#[test]
+fn whatever_a_python_function_returns_ends_its_message() {
+    const AGENT: &str = r#"
+from datetime import date
+from decimal import Decimal
+from systole_sdk import listener, run
+
+DEEP = {}
+for _ in range(100_000):
+    DEEP = {"a": DEEP}
+RETURNS = {
+    "decimal": lambda: {"say": {"text": Decimal("1.50")}}, "date": lambda: {"say": {"text": date(2026, 2, 3)}},
+    "set": lambda: {"say": {"text": {1}}}, "nan": lambda: {"say": {"text": float("nan")}}, "deep": lambda: {"say": DEEP},
+    "object": lambda: {"say": object()},
+}
+
+@listener("{urn:t}do")
+def do(payload: dict):
+    return RETURNS[payload["do"]]()
+
+run()
+"#;
+    let folder = folder("returns", AGENT, "timeout: 600s");
+    for (what, expected) in [("decimal", r#"{"say":{"text":"1.50"}}"#), ("date", r#"{"say":{"text":"2026-02-03"}}"#)] {
+        assert_eq!(ask(&folder, what).0, format!("{expected}\n"));
+    }
+    for what in ["set", "nan", "deep", "object"] {
+        let (answer, _) = ask(&folder, what);
+        assert!(answer.contains("agent-error"), "{what}: {answer}");
+    }
+}
