@@ -60,14 +60,14 @@ use health::Health;
 pub use messages::Asked;
 #[cfg(feature = "mcp")]
 pub(super) use messages::ask_object;
-#[cfg(feature = "mcp")]
-pub(super) use request::idempotency_key;
 pub(crate) use metrics::Tally;
 use presence::Presence;
 #[cfg(feature = "mcp")]
 pub(super) use questions::as_xml as answer_as_xml;
 use rate::Rate;
 use rejections::Rejections;
+#[cfg(feature = "mcp")]
+pub(super) use request::idempotency_key;
 use systole_core::vocab::{MessageId, Name, ThreadId};
 use tasks::Nothing;
 use unauthenticated::UnauthenticatedTurns;

@@ -93,7 +93,7 @@ impl Face {
                         }
                         Sent { id, conversation, answering: Box::pin(asked.answers(pending())) }
                     }
-                    Err(problem) if self.app.is_stopping() => return Err(stopping(who, &problem, context).await),
+                    Err(problem) if self.app.is_stopping() => return Err(stopping(who, &problem).await),
                     Err(problem) => return Ok(Outcome::Refused(problem)),
                 }
             }
@@ -192,7 +192,7 @@ impl Face {
                 answers = &mut answering => {
                     let (answers, ended) = answers.map_err(unreadable)?;
                     if answers.is_empty() && !ended {
-                        return Err(stopping(who, &Problem::stopping(), context).await);
+                        return Err(stopping(who, &Problem::stopping()).await);
                     }
                     return Ok(Outcome::Answered(answers));
                 }
@@ -258,10 +258,10 @@ async fn over(who: &Who, context: &RequestContext<RoleServer>) {
     }
 }
 
-/// The error of a call that gets no answer here. Over a stream the next process of the organism answers it: there is none then.
-async fn stopping(who: &Who, problem: &Problem, context: &RequestContext<RoleServer>) -> ErrorData {
+/// The error of a call that gets no answer here. Over a stream there is none: the next process of the organism answers.
+async fn stopping(who: &Who, problem: &Problem) -> ErrorData {
     if who.is_resumed {
-        context.ct.cancelled().await;
+        pending::<()>().await;
     }
     let (_, detail, _) = problem.parts();
     ErrorData::internal_error(format!("{detail}: the call goes on at the next start"), None)

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// Most bytes of a line of a host, for the relay and for the organism.
 const LINE: usize = 16 << 20;
@@ -28,6 +28,10 @@ const LINE: usize = 16 << 20;
 const BEGINNING: usize = 1024;
 /// Most requests without an answer, of a host and to it.
 const OPEN: usize = 1024;
+/// Streams in a row that end without a line: then the requests without an answer are refused.
+const BARREN: u32 = 8;
+/// Pause after such a stream, longer with each.
+const PAUSE: Duration = Duration::from_millis(50);
 /// Time for the last answers after the end of standard input.
 const LAST_ANSWERS: Duration = Duration::from_secs(6);
 
@@ -69,6 +73,8 @@ struct Head<'l> {
     method: Option<String>,
     #[serde(borrow, default)]
     params: Option<&'l RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'l RawValue>,
 }
 
 /// The parameters of a cancellation.
@@ -114,6 +120,7 @@ async fn relay<C: Future<Output = io::Result<LineStream>>>(
 ) -> io::Result<()> {
     let mut lines = Lines::new(input);
     let mut host = Host::default();
+    let mut barren = 0;
     loop {
         let connected = connect().await;
         let mut stream = match connected {
@@ -130,10 +137,12 @@ async fn relay<C: Future<Output = io::Result<LineStream>>>(
             continue;
         }
         let mut answers = Lines::new(&mut stream.read);
+        barren += 1;
         loop {
             tokio::select! {
                 answer = answers.next() => match answer {
                     Ok(Some(Line::Whole(answer))) => if let Some(answer) = host.takes(answer) {
+                        barren = 0;
                         write(&mut output, &answer).await?;
                     },
                     Ok(Some(Line::TooLong(_))) => {}
@@ -164,6 +173,14 @@ async fn relay<C: Future<Output = io::Result<LineStream>>>(
         for cancelled in host.withdraw() {
             write(&mut output, &cancelled).await?;
         }
+        if barren >= BARREN {
+            barren = 0;
+            for (id, _) in host.open.drain(..) {
+                let why = "the organism closes its stream without an answer: see its log on standard error";
+                write(&mut output, &refusal(&id, -32603, why)).await?;
+            }
+        }
+        sleep(PAUSE * barren).await;
     }
 }
 
@@ -245,6 +262,8 @@ impl Host {
                 // An answer to a stream that has ended, or a second one, is for no question.
                 asked.map_or(Way::Nowhere, |((_, theirs), id)| Way::On(spliced(line, id, &theirs).into()))
             }
+            // After a session that was refused it would end the stream.
+            (Some("notifications/initialized"), None) if !self.begins_session() => Way::Nowhere,
             (Some("notifications/initialized"), None) => {
                 self.initialized = Some(line.to_vec());
                 Way::On(line.into())
@@ -287,12 +306,16 @@ impl Host {
         }
         if let Some(at) = self.open.iter().position(|(open, _)| open == id.get()) {
             let (id, line) = self.open.remove(at);
-            if serde_json::from_slice::<Head<'_>>(&line).is_ok_and(|head| head.method.as_deref() == Some("initialize"))
-            {
+            if head.result.is_some() && is_initialize(&line) {
                 self.initialize = Some((id, line));
             }
         }
         Some(answer.into())
+    }
+
+    /// Returns whether a session has begun, or its first request has no answer yet.
+    fn begins_session(&self) -> bool {
+        self.initialize.is_some() || self.open.iter().any(|(_, line)| is_initialize(line))
     }
 
     /// Gives up the requests to the host of a stream that has ended; returns the notifications that cancel them.
@@ -320,6 +343,10 @@ impl Host {
         }
         Ok(())
     }
+}
+
+fn is_initialize(line: &[u8]) -> bool {
+    serde_json::from_slice::<Head<'_>>(line).is_ok_and(|head| head.method.as_deref() == Some("initialize"))
 }
 
 /// The id of the request that a notification cancels.

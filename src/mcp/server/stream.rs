@@ -82,8 +82,8 @@ impl Server {
             _ = &mut served => {}
             () = stopping => {
                 tokio::time::sleep(LAST_ANSWERS).await;
+                // Calls that go on in the next process are never answered here.
                 end.cancel();
-                let _ = served.await;
             }
         }
         Ok(())

@@ -226,6 +226,10 @@ fn lines_that_are_no_requests_are_answered_and_nothing_hangs() {
         assert!(!answer["error"]["message"].as_str().unwrap().is_empty());
     }
     host.write("\n  \n");
+    // A session that is refused leaves nothing behind.
+    host.write("{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"initialize\",\"params\":{\"capabilities\":[]}}\n");
+    assert!(host.answer(&json!(3))["error"]["code"].is_number());
+    host.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     host.initialize(&json!({}));
     let unknown = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "nothing" } });
     let wrong = [
@@ -300,12 +304,18 @@ fn a_client_that_can_not_be_served_is_told_why() {
 
 #[test]
 fn hosts_share_an_organism_and_a_call_outlives_the_process_that_ran_it() {
+    for end in [Host::kill, |host: Host| assert_eq!(host.end().code(), Some(0))] {
+        outlives(end);
+    }
+}
+
+fn outlives(end: impl FnOnce(Host)) {
     let site = Site::idle(ORGANISM);
     let first = Host::initialized(&site);
     let mut second = Host::initialized(&site);
     second.call(1, "slow.order", &json!({ "$": 1 }));
     until("the call to begin", || site.folder.join("began").exists().then_some(()));
-    first.kill();
+    end(first);
     fs::write(site.folder.join("go"), "").unwrap();
     // The second one runs the organism now: the call goes on, and the host has seen nothing of it.
     assert_eq!(text(&second.answer(&json!(1))["result"]), r#"{"$":"gone"}"#);
