@@ -6,7 +6,7 @@
 //! its end with this process are those of a [command](crate::process).
 //!
 //! Invariants: each message in flight has one process, and is answered by it, cancelled, or run again in another one when
-//! the process has ended, alone and up to `max_attempts` ([`fleet`](super::fleet)); no process can make the memory of this one grow past
+//! the process has ended, alone and up to `max_attempts` (`fleet`); no process can make the memory of this one grow past
 //! the limits of lines, of messages in flight and of their answers; when the listener is dropped, its processes get the
 //! end of their input, SIGTERM and SIGKILL, in this order.
 
