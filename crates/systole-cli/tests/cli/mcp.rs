@@ -259,7 +259,9 @@ print(f'<elicited xmlns="urn:systole:mcp:v1" action="accept"><value name="age">{
     has(&ask(&folder, "age", ""), &["{\"action\": \"accept\", \"content\": {\"age\": 7}}"]);
     fs::write(folder.join("desk.py"), first).unwrap();
     has(&ask(&folder, "asks", ""), &["it asked more than 32 questions before it answered"]);
-    assert_eq!(lines(&folder, "asked"), 32);
+    // That of the question too many may still reach it.
+    let answered = lines(&folder, "asked");
+    assert!((32..=33).contains(&answered), "{answered}");
     change(&folder, "questions: desk", "questions: desc");
     assert_eq!(said(&folder, &["check", "organism.yaml"], "").0, 1);
 }
