@@ -214,6 +214,7 @@ mod tests {
                 "tags": { "type": "array", "items": { "type": "string" } },
                 "home": { "$ref": "#/definitions/address" },
                 "others": { "type": "array", "items": { "$ref": "#/definitions/address" }, "maxItems": 3 },
+                "one": { "type": "array", "items": { "type": "integer" }, "minItems": 1, "maxItems": 1 },
                 "maybe": { "anyOf": [{ "type": "string" }, { "type": "null" }], "default": null },
                 "filter": { "oneOf": [{ "type": "string" }, { "type": "object" }] },
                 "any": {},
@@ -230,6 +231,7 @@ mod tests {
             json!({ "text": "", "tags": ["x"], "level": "low", "home": { "street": "s" }, "others": [{ "street": "t" }] }),
             json!({ "text": "", "tags": ["x"], "maybe": null, "filter": { "a": [1, null] }, "any": null, "2nd": null }),
             json!({ "text": "", "tags": ["x"], "maybe": "m", "filter": "f", "any": [1.5], "map": { "a b": 1 }, "2nd": 2 }),
+            json!({ "text": "", "tags": ["x"], "one": [1] }),
             json!({ "text": "", "tags": ["x"], "grid": [[1, 2], []], "with space/and_x0020_": "w" }),
         ] {
             assert_eq!(through(schema.clone(), &arguments), Ok(arguments));
@@ -237,6 +239,7 @@ mod tests {
         for broken in [
             json!({ "text": "a" , "tags": ["x"], "count": 0 }),
             json!({ "text": "a", "tags": ["x"], "level": "middle" }),
+            json!({ "text": "a", "tags": ["x"], "one": 1 }),
             json!({ "tags": ["x"] }),
             json!({ "text": 7, "tags": [] }),
         ] {

@@ -366,7 +366,8 @@ impl<'s> Reader<'s> {
                 let items = resolved.get("items").and_then(|items| self.resolve(items));
                 let item = items.map_or(Shape::Json, |items| self.value(items, depth));
                 let count = |key| resolved.get(key).and_then(Value::as_u64);
-                field.many = Some((count("minItems").unwrap_or(0), count("maxItems")));
+                // An element that occurs once has a bare value as JSON; the server judges a second item.
+                field.many = Some((count("minItems").unwrap_or(0), count("maxItems").map(|most| most.max(2))));
                 item
             }
             _ => self.value(resolved, depth),
