@@ -6,7 +6,7 @@
 
 mod import;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,6 +38,8 @@ const DRAIN: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(2);
 /// Longest wait for the process that holds the journal to serve its socket, or to end.
 const BUSY: Duration = Duration::from_secs(30);
+/// Time for a process that served this host to start again, as a service does, before this one runs the organism.
+const TAKEOVER: Duration = Duration::from_secs(5);
 /// Pause between two looks at it.
 const RETRY: Duration = Duration::from_millis(50);
 /// Bytes between the relay and the organism in this process.
@@ -100,7 +102,9 @@ fn serve(organism: &Path, client: Option<&Name>) -> Result<ExitCode, Failure> {
     let session = format!("{}-{}", std::process::id(), Clock::real().now().as_nanos());
     // The organism, while it runs in this process.
     let own = Rc::new(RefCell::new(None::<Arc<ConfiguredOrganism>>));
-    let connect = || connect((organism, client), &journal, &session, &own);
+    // True once another process has served this host.
+    let is_guest = Cell::new(false);
+    let connect = || connect((organism, client), &journal, &session, (&own, &is_guest));
     let served = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         tokio::select! {
@@ -130,9 +134,9 @@ async fn connect(
     (organism, client): (&Path, Option<&Name>),
     journal: &Path,
     session: &str,
-    own: &RefCell<Option<Arc<ConfiguredOrganism>>>,
+    (own, is_guest): (&RefCell<Option<Arc<ConfiguredOrganism>>>, &Cell<bool>),
 ) -> io::Result<LineStream> {
-    let until = Instant::now() + BUSY;
+    let began = Instant::now();
     // One that broke down here starts again from its journal.
     drop(own.borrow_mut().take());
     loop {
@@ -140,12 +144,20 @@ async fn connect(
             Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied) => {
                 return Err(error);
             }
-            Ok(stream) => return Ok(stream),
-            // Nobody is there.
+            Ok(stream) => {
+                is_guest.set(true);
+                return Ok(stream);
+            }
+            // Nobody is there, or not yet again.
+            Err(_) if is_guest.get() && began.elapsed() < TAKEOVER => {
+                sleep(RETRY).await;
+                continue;
+            }
             Err(_) => {}
         }
         match start(organism) {
             Ok(running) => {
+                is_guest.set(false);
                 let running = Arc::new(running);
                 *own.borrow_mut() = Some(running.clone());
                 let (here, there) = tokio::io::duplex(PIPE);
@@ -162,7 +174,7 @@ async fn connect(
                     _ => Ok(LineStream::new(here)),
                 };
             }
-            Err(Starting::Busy) if Instant::now() < until => sleep(RETRY).await,
+            Err(Starting::Busy) if began.elapsed() < BUSY => sleep(RETRY).await,
             Err(Starting::Busy) => {
                 let why = format!(
                     "another process holds the journal {}, and its socket doesn't answer: end it, or start the organism with \

@@ -328,6 +328,21 @@ fn outlives(end: impl FnOnce(Host)) {
 }
 
 #[test]
+fn a_service_that_is_restarted_keeps_its_organism() {
+    let mut site = Site::of(ORGANISM);
+    let mut host = Host::initialized(&site);
+    host.call(1, "say", &json!({ "$": "before" }));
+    assert_eq!(host.answer(&json!(1))["result"]["structuredContent"], json!({ "$": "before" }));
+    site.kill();
+    site.start();
+    host.call(2, "say", &json!({ "$": "after" }));
+    assert_eq!(host.answer(&json!(2))["result"]["structuredContent"], json!({ "$": "after" }));
+    assert_eq!(host.end().code(), Some(0));
+    // It is the service's still.
+    site.party("host").get("/readyz").is(200);
+}
+
+#[test]
 fn a_cancelled_call_ends_its_conversation() {
     let mut site = Site::of(ORGANISM);
     let mut host = Host::initialized(&site);
