@@ -32,7 +32,8 @@ def encode(value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         if len(value) != 1 or not isinstance(next(iter(value)), str):
             raise TypeError(f"a payload as JSON is a dict with one key, its name: {{'name': …}}, not one with {len(value)} keys")
-        return loads(dumps(value, default=_plain, allow_nan=False))
+        plain: dict[str, Any] = loads(dumps(value, default=_plain, allow_nan=False))
+        return plain
     if isinstance(value, str):
         raise TypeError("the listener has `json: true`, and its payloads are no XML: return a dataclass that is a payload, or a dict")
     if not hasattr(type(value), "__payload__"):
