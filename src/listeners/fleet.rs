@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use systole_core::core::Failure;
 use systole_core::vocab::{Fault, FaultCode, Limits, Name, Time};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::process::run::CommandError;
@@ -51,8 +52,19 @@ pub(crate) trait Member: 'static {
     /// Returns whether the process has come up: only then it gets messages.
     fn is_up(&self) -> bool;
 
+    /// Wakes who waits for the process to come up or to end.
+    fn changes(&self) -> &Notify;
+
     /// Waits until the process has come up, or has ended.
-    fn begun(&self) -> impl Future<Output = ()>;
+    async fn begun(&self) {
+        loop {
+            let changed = self.changes().notified();
+            if self.is_up() || self.has_ended() {
+                return;
+            }
+            changed.await;
+        }
+    }
 
     /// Returns whether the process has ended.
     fn has_ended(&self) -> bool;
@@ -60,7 +72,7 @@ pub(crate) trait Member: 'static {
     /// Number of messages in flight.
     fn load(&self) -> usize;
 
-    /// Ends all messages in flight, as the process has ended.
+    /// Ends all messages in flight, as the process has ended; the first end counts.
     fn end(&self, end: ProcessEnd);
 }
 
@@ -248,7 +260,8 @@ impl<K: Kind> Fleet<K> {
             }
         };
         let connection = started.member.clone();
-        let served = tokio::task::spawn_local(serve(id, started, means.clone()));
+        let served = Served(connection.clone());
+        let served = tokio::task::spawn_local(serve(id, started, served, means.clone()));
         self.running.borrow_mut().insert(id, Running { connection, served });
     }
 
@@ -300,8 +313,17 @@ impl<K: Kind> Fleet<K> {
     }
 }
 
+/// Ends the messages of a process that is no longer served, whatever ended that.
+struct Served<M: Member>(Rc<M>);
+
+impl<M: Member> Drop for Served<M> {
+    fn drop(&mut self) {
+        self.0.end(ProcessEnd { why: "the listener was ended".to_owned(), said: String::new() });
+    }
+}
+
 /// Serves a process to its end.
-async fn serve<K: Kind>(id: ProcessId, started: Started<K::Member>, means: Means<K>) {
+async fn serve<K: Kind>(id: ProcessId, started: Started<K::Member>, _served: Served<K::Member>, means: Means<K>) {
     let Started { member: connection, serving } = started;
     let mut serving = pin!(serving);
     let ended = tokio::select! {

@@ -188,15 +188,8 @@ impl Member for Connection {
         self.is_up.get()
     }
 
-    /// Waits until the process has come up, or has ended.
-    async fn begun(&self) {
-        loop {
-            let begun = self.begun.notified();
-            if self.is_up() || self.has_ended() {
-                return;
-            }
-            begun.await;
-        }
+    fn changes(&self) -> &Notify {
+        &self.begun
     }
 
     /// Number of messages in flight.

@@ -19,7 +19,7 @@ use super::connection::Connection;
 use super::exchange::clipped;
 use super::{WorkerSpec, line};
 use crate::listeners::fleet::line_process::{End, LineProcess};
-use crate::listeners::fleet::{Member, Over, ProcessEnd, prints};
+use crate::listeners::fleet::{Member, Over, prints};
 use crate::listeners::json::JsonPayloads;
 use crate::process::CommandSpec;
 use crate::process::environment::passed_on;
@@ -44,8 +44,6 @@ pub(super) struct Worker {
     connection: Rc<Connection>,
     heartbeat: Duration,
     streams: Streams,
-    /// Its end was told.
-    is_over: bool,
 }
 
 /// Starts a process in a group of its own, with the descriptor for its lines.
@@ -81,7 +79,7 @@ impl Worker {
     ) -> Result<Self, CommandError> {
         let (process, streams) = spawn(&spec.command, limits).map_err(CommandError::Start)?;
         let connection = Rc::new(Connection::new(limits, json));
-        Ok(Self { name: name.clone(), process, connection, heartbeat: spec.heartbeat, streams, is_over: false })
+        Ok(Self { name: name.clone(), process, connection, heartbeat: spec.heartbeat, streams })
     }
 
     /// Returns the connection to the process.
@@ -93,7 +91,6 @@ impl Worker {
     pub(super) async fn serve(&mut self, clock: &Clock) -> Over {
         let (connection, said) = (self.connection.clone(), RefCell::default());
         let end = self.run(&connection, clock, &said).await;
-        self.is_over = true;
         Over { why: end.to_string(), detail: end.detail(), said: said.into_inner(), is_success: end.is_success() }
     }
 
@@ -127,14 +124,6 @@ impl Worker {
         };
         process.finish(matches!(end, End::Exit(_)), printing, printed).await;
         end
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.connection.end(ProcessEnd { why: "the listener was ended".to_owned(), said: String::new() });
-        }
     }
 }
 

@@ -199,14 +199,8 @@ impl Member for Session {
         self.is_up.get()
     }
 
-    async fn begun(&self) {
-        loop {
-            let changed = self.changed.notified();
-            if self.is_up() || self.has_ended() {
-                return;
-            }
-            changed.await;
-        }
+    fn changes(&self) -> &Notify {
+        &self.changed
     }
 
     fn has_ended(&self) -> bool {
@@ -473,7 +467,7 @@ fn misread(answer: &Value) -> String {
     "its answer is none of the protocol".to_owned()
 }
 
-/// What a server says of itself and of its tools.
+/// The words of a server on itself and on its tools.
 pub(super) struct Listed {
     pub(super) protocol: String,
     pub(super) server: String,

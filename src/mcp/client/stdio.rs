@@ -24,9 +24,9 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::session::{self, Listed, Session, Talk};
+use crate::listeners::fleet::Over;
 use crate::listeners::fleet::line_process::{End, LineProcess, Written};
 use crate::listeners::fleet::prints::{self, Log};
-use crate::listeners::fleet::{Member, Over, ProcessEnd};
 use crate::process::environment::passed_on;
 use crate::process::run::{CommandError, LINGER, Process, Streams};
 use crate::process::streams::keep_end;
@@ -48,8 +48,6 @@ pub(super) struct Server {
     process: LineProcess,
     streams: Streams,
     session: Rc<Session>,
-    /// Its end was told.
-    is_over: bool,
 }
 
 impl Server {
@@ -71,14 +69,13 @@ impl Server {
         let lines = lines.ok_or_else(|| CommandError::Start(io::Error::other("the process has no standard output")))?;
         // Base64 and escapes make JSON longer than the payload that is made of it.
         let longest = limits.xml.message_bytes.saturating_mul(2).saturating_add(64 * 1024);
-        Ok(Self { process: LineProcess::new(process, lines, longest), streams, session, is_over: false })
+        Ok(Self { process: LineProcess::new(process, lines, longest), streams, session })
     }
 
     /// Moves messages until the process ends or has to be ended, and waits for its end.
     pub(super) async fn serve(mut self, name: &Name, clock: &Clock, talk: &Talk) -> Over {
         let (said, session) = (RefCell::default(), self.session.clone());
         let stopped = self.run(name, clock, &said, |transport| talk.run(&session, transport)).await;
-        self.is_over = true;
         let said = said.into_inner();
         match stopped {
             Stopped::Lines(end) => {
@@ -129,14 +126,6 @@ impl Server {
         };
         process.finish(matches!(stopped, Stopped::Lines(End::Exit(_))), printing, printed).await;
         stopped
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.session.end(ProcessEnd { why: "the listener was ended".to_owned(), said: String::new() });
-        }
     }
 }
 
