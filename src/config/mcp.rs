@@ -13,6 +13,7 @@ use super::listener::Written;
 use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Reader};
+use crate::listeners::mcp::NAMESPACE;
 use crate::settings::{McpPrompt, McpResource, McpSettings, McpTask, McpTool};
 
 /// The settings, and the places of their parts.
@@ -236,7 +237,7 @@ pub(super) fn check(reader: &mut Reader, organism: &Organism) {
         }
     }
     for resource in &mcp.resources {
-        let read = QName::new("urn:systole:mcp:v1", "read").ok();
+        let read = QName::new(NAMESPACE, "read").ok();
         let reads = |listener: &&super::listener::Listener| {
             listener.name.value == resource.value.listener
                 && listener.accepts.iter().any(|payload| Some(&payload.value) == read.as_ref())

@@ -15,10 +15,8 @@ use super::organism::Organism;
 use super::reader::{At, Reader};
 use super::short_form::Called;
 use super::{Config, File, Prefixes};
-use crate::listeners::mcp::{McpListenerSettings, McpLock, McpServer, Repeat};
+use crate::listeners::mcp::{McpListenerSettings, McpLock, McpServer, NAMESPACE, Repeat};
 
-/// The namespace of the payloads that all servers share.
-const SHARED: &str = "urn:systole:mcp:v1";
 /// The longest that a call takes, as a multiple of the time that its server may be silent.
 const LONGEST: u32 = 10;
 
@@ -208,7 +206,7 @@ impl McpListener {
 pub(super) fn listener(name: At<Name>, mut contract: Contract, kind: Written) -> Listener {
     let Written::Mcp(server) = &kind else { unreachable!("it is called for servers alone") };
     let span = server.lock_file.span;
-    let shared = |local: &str| QName::new(SHARED, local).ok();
+    let shared = |local: &str| QName::new(NAMESPACE, local).ok();
     let is_wanted = |element: &QName| {
         let tool = server.lock.tools.iter().find(|tool| tool.element == element.local());
         let names = server.tools.as_ref().zip(tool);

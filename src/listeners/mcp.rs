@@ -13,6 +13,8 @@ use systole_core::vocab::{Name, QName};
 use crate::process::CommandSpec;
 use crate::settings::read_regular;
 
+/// The namespace of the payloads that all servers and hosts of the protocol share.
+pub const NAMESPACE: &str = "urn:systole:mcp:v1";
 /// The number in a lock file that tells its form.
 const FORM: u32 = 1;
 /// Bytes of a lock file, and of the schema file beside it, at most.
@@ -105,7 +107,7 @@ pub struct McpLock {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LockedFile {
-    /// Its name.
+    /// The name.
     pub file: String,
     /// BLAKE3 of its bytes.
     pub blake3: String,
@@ -124,10 +126,10 @@ pub struct LockedTool {
     /// True if its payloads are texts of JSON, since its schemas make no contract.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_texts: bool,
-    /// What the server says of it.
+    /// The server's own words on the tool.
     #[serde(flatten)]
     pub facts: ToolFacts,
-    /// Hashes of that.
+    /// Hashes of these words.
     pub blake3: ToolHashes,
 }
 
@@ -149,7 +151,7 @@ pub struct ToolFacts {
     /// The JSON Schema of its structured result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// Its annotations.
+    /// The annotations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Value>,
 }

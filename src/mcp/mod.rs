@@ -12,8 +12,7 @@ use std::sync::LazyLock;
 
 use systole_xml::schema::PayloadSchema;
 
-/// The namespace of the payloads here.
-pub const NAMESPACE: &str = "urn:systole:mcp:v1";
+pub use crate::listeners::mcp::NAMESPACE;
 
 /// The schemas of the protocol's own payloads, from `schemas/mcp.xsd`.
 pub(crate) fn schemas() -> &'static [PayloadSchema] {
