@@ -1,4 +1,4 @@
-//! What the protocol carries beyond typed payloads: content of tools, prompts and resources, and raw requests to a client.
+//! Payloads for parts of the protocol that no contract types: content of tools, prompts and resources, and raw requests to a client.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

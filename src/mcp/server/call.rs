@@ -37,9 +37,9 @@ struct State {
     asks: String,
 }
 
-/// What a call came to.
+/// The outcome of a call.
 pub(super) enum Outcome {
-    /// Its answers; none if the conversation ended without one.
+    /// The answers; none if the conversation ended without one.
     Answered(Vec<SentAnswer>),
     /// The client has to answer before it goes on.
     Needs(InputRequiredResult),
@@ -240,7 +240,7 @@ fn revoked() -> ErrorData {
     ErrorData::invalid_request("the token was revoked meanwhile: the answer isn't shown", None)
 }
 
-/// What the state of a call is bound to.
+/// The client and the name that the state of a call is bound to.
 fn bound(client: &Name, name: &str) -> Vec<u8> {
     format!("{client}\n{name}").into_bytes()
 }

@@ -59,7 +59,7 @@ impl LineStream {
 /// whenever the last one has ended.
 ///
 /// # Errors
-/// That of `connect`, after open requests were answered with it, or that of standard output.
+/// The error of `connect`, after open requests were answered with it, or that of standard output.
 pub async fn serve_stdio<C: Future<Output = io::Result<LineStream>>>(connect: impl FnMut() -> C) -> io::Result<()> {
     relay(tokio::io::stdin(), tokio::io::stdout(), connect).await
 }
