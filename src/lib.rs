@@ -121,6 +121,7 @@ pub mod telemetry;
 pub mod terminal;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod upgrade;
 
 /// The programs of the README are built as they stand.
 #[cfg(doctest)]

@@ -1,19 +1,38 @@
 //! `systole check`.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use super::failure::Failure;
-use super::print::Page;
-use super::{report, second_opinion};
+use clap::Args;
 use systole::config::{Config, ListenerKind};
+use systole::upgrade::{Cause, Conflict, OpenWork, conflicts};
 use systole_core::core::Blueprint;
 use systole_core::vocab::QName;
 
+use super::failure::Failure;
+use super::print::Page;
+use super::{journal_args, report, second_opinion};
+
+/// Most conflicts that are listed one by one.
+const LISTED: usize = 100;
+
+#[derive(Debug, Args)]
+pub(super) struct Check {
+    /// The organism.yaml
+    organism: PathBuf,
+    /// Compare the open work of the journal, too: exit code 1 if a start would not carry it on; by default the organism's own
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    journal: Option<Option<PathBuf>>,
+}
+
 /// `systole check`: if the organism can run, a line on standard output and the contracts written out, as YAML; else exit
 /// code 1.
-pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
-    let config = match Config::check(organism, &second_opinion::ask) {
+///
+/// With a journal, its open work instead of the contracts.
+pub(super) fn check(args: &Check) -> Result<ExitCode, Failure> {
+    let config = match Config::check(&args.organism, &second_opinion::ask) {
         Ok(config) => config,
         Err(findings) => {
             report::print(&findings);
@@ -31,11 +50,55 @@ pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
         "{}: ok (listeners: {listeners}, clients: {clients}, payloads: {payloads})",
         blueprint.organism
     ))?;
+    if let Some(journal) = &args.journal {
+        let work = open_work(config, &args.organism, journal.as_deref())?;
+        compared(&mut page, &work)?;
+        page.finish()?;
+        return Ok(if work.found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     backends(&mut page, &config)?;
     contracts(&mut page, blueprint)?;
     people(&mut page, &config)?;
     page.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Compares the open work of a journal with the organism.
+fn open_work(config: Config, organism: &Path, journal: Option<&Path>) -> Result<OpenWork, Failure> {
+    let journal = journal_args::journal(journal, Some(organism))?;
+    let reader = journal.read().map_err(Failure::store)?;
+    reader.check_owner(&config.blueprint.organism).map_err(Failure::store)?;
+    conflicts(&config.blueprint, Arc::new(config.catalog), &*reader).map_err(Failure::store)
+}
+
+/// Prints what a start would not carry on, by cause and by conversation.
+fn compared(page: &mut Page, work: &OpenWork) -> Result<(), Failure> {
+    let OpenWork { conversations, found, .. } = work;
+    if found.is_empty() {
+        return Ok(page.line(format_args!("open conversations: {conversations}, and all go on"))?);
+    }
+    let mut causes: BTreeMap<&Cause, Vec<&Conflict>> = BTreeMap::new();
+    found.iter().for_each(|conflict| causes.entry(&conflict.cause).or_default().push(conflict));
+    let mut stopped: Vec<_> = found.iter().map(|conflict| conflict.conversation).collect();
+    stopped.dedup();
+    page.line(format_args!("open conversations: {conversations}, with conflicts: {}", stopped.len()))?;
+    page.line("causes:")?;
+    for (cause, conflicts) in &causes {
+        page.line(format_args!("  - cause: {}", quoted(&cause.to_string())))?;
+        page.line(format_args!("    effect: {}", quoted(cause.effect())))?;
+        page.line(format_args!("    found: {}", conflicts.len()))?;
+    }
+    page.line("conversations:")?;
+    for conflict in found.iter().take(LISTED) {
+        let message = conflict.message.map(|message| format!(" message {message}")).unwrap_or_default();
+        let at = format!("{} {}{message}", conflict.conversation, conflict.path);
+        page.line(format_args!("  - at: {}", quoted(&at)))?;
+        page.line(format_args!("    cause: {}", quoted(&conflict.cause.to_string())))?;
+    }
+    if found.len() > LISTED {
+        page.line(format_args!("# {} more are not shown", found.len() - LISTED))?;
+    }
+    Ok(())
 }
 
 /// Prints the backends of models, and which are left out.

@@ -77,10 +77,7 @@ enum Command {
     #[cfg(feature = "mcp")]
     Mcp(mcp::Mcp),
     /// Check an organism: print each mistake with its remedy, else the contracts
-    Check {
-        /// The organism.yaml
-        organism: PathBuf,
-    },
+    Check(check::Check),
     /// Print every key of an organism.yaml with its default
     Reference {
         /// Print a JSON Schema of the file, for editors
@@ -217,7 +214,7 @@ fn main() -> ExitCode {
         Command::Ask(args) => run::ask(&args),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run(&args),
-        Command::Check { organism } => check::check(&organism),
+        Command::Check(args) => check::check(&args),
         Command::Reference { schema } => describe::reference(schema),
         Command::Schema(Schema { what, json: false }) => describe::describe(&what, describe::Part::Schema),
         Command::Schema(Schema { what, json: true }) => describe::describe(&what, describe::Part::JsonSchema),

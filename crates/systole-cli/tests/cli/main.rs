@@ -43,6 +43,7 @@ mod run;
 #[cfg(feature = "gateway")]
 mod secrets;
 mod traces;
+mod upgrade;
 mod watch;
 mod worker;
 mod worker_json;

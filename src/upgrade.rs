@@ -1,0 +1,365 @@
+//! The open work of a journal beside another version of its organism: what a start with that version would not carry on.
+//!
+//! [`conflicts`] judges records alone, and runs nothing. So it can't tell whether a changed handler would make other calls
+//! than those that are recorded; such a handler fails when it runs again.
+//!
+//! # Examples
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use systole::config::Config;
+//! use systole::journal::{NamedJournal, Store};
+//! use systole::upgrade::conflicts;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = Config::load("organism.yaml".as_ref()).map_err(|findings| format!("{findings:?}"))?;
+//! let journal = NamedJournal::file("shop.journal".as_ref()).read()?;
+//! for conflict in conflicts(&config.blueprint, Arc::new(config.catalog), &*journal)?.found {
+//!     println!("{} {}: {}", conflict.conversation, conflict.path, conflict.cause);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use systole_core::core::{Blueprint, Contract, OnRestart, Party};
+use systole_core::journal::{BodyRecord, JournalError, JournalErrorKind, MessageRecord, Number, Owner, ReplyTo};
+use systole_core::vocab::{MessageId, Name, QName, ThreadId, ThreadPath};
+use systole_xml::ladder::{Raw, parse};
+use systole_xml::schema::{Catalog, PayloadSchema, Validator};
+use systole_xml::vocab::{XmlLimits, near};
+
+use crate::journal::{HistoryEntry, HistoryRecord, Reader, ThreadEntry};
+
+/// The open conversations of a journal, and what another version of the organism would not carry on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct OpenWork {
+    /// The number of open conversations, those of `<boot>` left out: each start boots anew.
+    pub conversations: usize,
+    /// The conflicts, in the order in which the conversations and their threads opened.
+    pub found: Vec<Conflict>,
+}
+
+/// A record of an open conversation that another version of the organism would not carry on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Conflict {
+    /// The conversation.
+    pub conversation: ThreadId,
+    /// The thread in it.
+    pub path: ThreadPath,
+    /// The message, where it is about one.
+    pub message: Option<MessageId>,
+    /// The cause.
+    pub cause: Cause,
+}
+
+/// A party that is not there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Missing {
+    /// The party.
+    pub name: Name,
+    /// The party of the same kind with the most similar name.
+    pub near: Option<Name>,
+}
+
+/// A payload that has no schema, or breaks it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal {
+    /// The payload.
+    pub payload: QName,
+    /// The payload with the most similar name, if this one has no schema.
+    pub near: Option<QName>,
+    /// The rule that it breaks.
+    pub rule: String,
+}
+
+/// The cause of a [`Conflict`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The listener of an open thread is not there.
+    NoListener(Missing),
+    /// The client of an open conversation, or of answers that it has not read, is not there.
+    NoClient(Missing),
+    /// A waiting message is refused.
+    Refused(Refusal),
+    /// A recorded answer to a call of a waiting message is refused.
+    AnswerRefused(Refusal),
+    /// A waiting message, which its listener no longer takes.
+    NotTaken {
+        /// The listener.
+        listener: Name,
+        /// The payload.
+        payload: QName,
+    },
+    /// More threads are open than a conversation may have.
+    ConversationThreads {
+        /// The limit.
+        most: usize,
+        /// The number of open threads.
+        held: usize,
+    },
+    /// More threads are open than the organism may have.
+    Threads {
+        /// The limit.
+        most: usize,
+        /// The number of open threads.
+        held: usize,
+    },
+}
+
+impl Cause {
+    /// Returns what becomes of the work at a start.
+    pub fn effect(&self) -> &'static str {
+        match self {
+            Self::NoListener(_) | Self::NoClient(_) => "the start is refused; with --drop NAME the open threads fail",
+            Self::Refused(_) => "the message becomes a dead letter, and its caller gets a fault",
+            Self::AnswerRefused(_) => "the handler gets a fault instead of the answer",
+            Self::NotTaken { .. } => "the message is delivered all the same",
+            Self::ConversationThreads { .. } => "a thread that calls fails until fewer are open",
+            Self::Threads { .. } => "messages of clients are refused until fewer are open",
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoListener(missing) => write!(f, "there is no listener {missing}"),
+            Self::NoClient(missing) => write!(f, "there is no client {missing}"),
+            Self::Refused(refusal) => write!(f, "the message {refusal}"),
+            Self::AnswerRefused(refusal) => write!(f, "the recorded answer {refusal}"),
+            Self::NotTaken { listener, payload } => write!(f, "'{listener}' no longer takes {payload}"),
+            Self::ConversationThreads { most, held } => {
+                write!(f, "{held} threads are open, and conversation_threads is {most}")
+            }
+            Self::Threads { most, held } => {
+                write!(f, "{held} threads of all conversations are open, and threads is {most}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}'", self.name)?;
+        self.near.as_ref().map_or(Ok(()), |near| write!(f, "; there is '{near}'"))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is refused: {}", self.payload, self.rule)?;
+        self.near.as_ref().map_or(Ok(()), |near| write!(f, "; there is {near}"))
+    }
+}
+
+/// Compares the open work of a journal with an organism, whose payloads have these schemas. It reads all open threads with
+/// their history, and holds one thread's at a time.
+///
+/// # Errors
+/// [`JournalError`] if the journal can't be read.
+pub fn conflicts(blueprint: &Blueprint, catalog: Arc<Catalog>, journal: &dyn Reader) -> Result<OpenWork, JournalError> {
+    let threads = journal.open_threads()?;
+    let mut comparison = Comparison { blueprint, validator: Validator::new(catalog), work: OpenWork::default() };
+    // Work below `<boot>` is over, but for listeners that go on with it.
+    let boot: HashSet<Number> = threads
+        .iter()
+        .filter(|thread| thread.record.parent.is_none() && thread.record.owner == Owner::Boot)
+        .map(|thread| thread.record.number)
+        .collect();
+    let by_number: HashMap<Number, &ThreadEntry> =
+        threads.iter().map(|thread| (thread.record.number, thread)).collect();
+    let mut held: BTreeMap<Number, usize> = BTreeMap::new();
+    for thread in &threads {
+        let record = &thread.record;
+        if !boot.contains(&record.root) {
+            *held.entry(record.root).or_default() += 1;
+        } else if record.parent.is_none() || !comparison.reattaches(&record.owner) {
+            continue;
+        }
+        let of = Of { conversation: id_of(&by_number, record.root, record.id), path: path(&by_number, thread) };
+        comparison.thread(&of, thread, &journal.said(record)?)?;
+    }
+    comparison.work.conversations = held.len();
+    comparison.limits(&by_number, &held);
+    Ok(comparison.work)
+}
+
+/// The place of a thread.
+struct Of {
+    conversation: ThreadId,
+    path: ThreadPath,
+}
+
+struct Comparison<'a> {
+    blueprint: &'a Blueprint,
+    validator: Validator,
+    work: OpenWork,
+}
+
+impl Comparison<'_> {
+    fn listener(&self, name: &Name) -> Option<&Contract> {
+        match self.blueprint.party(name.as_str()) {
+            Some(Party::Listener(id)) => Some(&self.blueprint[id]),
+            Some(Party::Client(_)) | None => None,
+        }
+    }
+
+    fn reattaches(&self, owner: &Owner) -> bool {
+        let Owner::Listener(name) = owner else { return false };
+        self.listener(name).is_some_and(|contract| contract.on_restart == OnRestart::Reattach)
+    }
+
+    fn add(&mut self, of: &Of, message: Option<MessageId>, cause: Cause) {
+        let (conversation, path) = (of.conversation, of.path.clone());
+        self.work.found.push(Conflict { conversation, path, message, cause });
+    }
+
+    fn thread(&mut self, of: &Of, thread: &ThreadEntry, said: &[HistoryEntry]) -> Result<(), JournalError> {
+        let listener = match &thread.record.owner {
+            Owner::Listener(name) if self.listener(name).is_none() => {
+                self.add(of, None, self.no_listener(name));
+                return Ok(());
+            }
+            Owner::Client(name) if !self.has_client(name) => {
+                self.add(of, None, self.no_client(name));
+                return Ok(());
+            }
+            Owner::Listener(name) => Some(name),
+            Owner::Client(_) | Owner::Boot | Owner::None => None,
+        };
+        // The first open message is the one whose handler runs: one at a time does on a thread.
+        let mut running: Option<&MessageRecord> = None;
+        let mut last_end = None;
+        let mut unread = BTreeSet::new();
+        for entry in said {
+            match &entry.said {
+                HistoryRecord::Message(message, None) => {
+                    if running.is_none_or(|first| message.place < first.place) {
+                        running = Some(message);
+                    }
+                    if let Some(listener) = listener {
+                        self.message(of, listener, message)?;
+                    }
+                }
+                HistoryRecord::Message(_, Some((end, _))) => last_end = last_end.max(Some(*end)),
+                HistoryRecord::Left(egress, None) if !self.has_client(&egress.client) => {
+                    unread.insert(&egress.client);
+                }
+                _ => {}
+            }
+        }
+        for client in unread {
+            self.add(of, None, self.no_client(client));
+        }
+        let Some(running) = running else { return Ok(()) };
+        // It will run again with the answers that it has: those that came after the message before it ended.
+        for entry in said.iter().filter(|entry| Some(entry.at) > last_end) {
+            let HistoryRecord::Awaited(_, settled) = &entry.said else { continue };
+            let Ok(answer) = &settled.outcome else { continue };
+            if let Err(refusal) = self.judge(&answer.payload)? {
+                self.add(of, Some(running.id), Cause::AnswerRefused(refusal));
+            }
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, of: &Of, listener: &Name, message: &MessageRecord) -> Result<(), JournalError> {
+        let BodyRecord::Payload(payload) = &message.body else { return Ok(()) };
+        let payload = match self.judge(payload)? {
+            Ok(payload) => payload,
+            Err(refusal) => {
+                self.add(of, Some(message.id), Cause::Refused(refusal));
+                return Ok(());
+            }
+        };
+        let is_request = message.answers == ReplyTo::None && message.in_reply_to.is_none();
+        let takes = |contract: &Contract| {
+            contract.accepts.contains(&payload) || !is_request && contract.returns.contains(&payload)
+        };
+        if !self.listener(listener).is_some_and(takes) {
+            self.add(of, Some(message.id), Cause::NotTaken { listener: listener.clone(), payload });
+        }
+        Ok(())
+    }
+
+    /// Judges a payload of the journal as the core does before it delivers one.
+    fn judge(&mut self, payload: &Bytes) -> Result<Result<QName, Refusal>, JournalError> {
+        let canonical = parse(&Raw::new(payload.clone()), &XmlLimits::UNLIMITED).map_err(|error| {
+            JournalError::new(JournalErrorKind::Damaged, format!("the journal has a payload that is no XML: {error}"))
+        })?;
+        let name = canonical.root().clone();
+        let Err(error) = self.validator.validate(canonical) else { return Ok(Ok(name)) };
+        let catalog = self.validator.catalog();
+        let known: Vec<_> = catalog.payloads().map(PayloadSchema::qname).collect();
+        let is_known = catalog.get(&name).is_some();
+        let near = near::payload(&name, known.iter().copied()).filter(|_| !is_known).cloned();
+        Ok(Err(Refusal { payload: name, near, rule: error.to_string() }))
+    }
+
+    fn has_client(&self, name: &Name) -> bool {
+        matches!(self.blueprint.party(name.as_str()), Some(Party::Client(_)))
+    }
+
+    fn no_listener(&self, name: &Name) -> Cause {
+        let known: Vec<_> = self.blueprint.listeners().map(|(_, contract)| &contract.name).collect();
+        Cause::NoListener(Missing { name: name.clone(), near: nearest(name, &known) })
+    }
+
+    fn no_client(&self, name: &Name) -> Cause {
+        let known: Vec<_> = self.blueprint.clients().map(|(_, contract)| &contract.name).collect();
+        Cause::NoClient(Missing { name: name.clone(), near: nearest(name, &known) })
+    }
+
+    /// Compares what is held with the limits on threads.
+    fn limits(&mut self, threads: &HashMap<Number, &ThreadEntry>, held: &BTreeMap<Number, usize>) {
+        let limits = &self.blueprint.limits;
+        let (all, most) = (held.values().sum(), limits.threads);
+        let each = limits.conversation_threads;
+        let mut over = Vec::new();
+        for (root, &held) in held {
+            let Some(root) = threads.get(root) else { continue };
+            let of = Of { conversation: root.record.id, path: ThreadPath::new(Vec::new()) };
+            if held > each {
+                over.push((of, Cause::ConversationThreads { most: each, held }));
+            } else if all > most && over.is_empty() {
+                over.push((of, Cause::Threads { most, held: all }));
+            }
+        }
+        for (of, cause) in over {
+            self.add(&of, None, cause);
+        }
+    }
+}
+
+fn nearest(name: &Name, known: &[&Name]) -> Option<Name> {
+    let near = near::nearest(name.as_str(), known.iter().map(|name| name.as_str()))?;
+    known.iter().find(|known| known.as_str() == near).map(|&name| name.clone())
+}
+
+fn id_of(threads: &HashMap<Number, &ThreadEntry>, root: Number, own: ThreadId) -> ThreadId {
+    threads.get(&root).map_or(own, |root| root.record.id)
+}
+
+/// Returns the path of a thread, by the open threads above it: a thread is open as long as one below it is.
+fn path(threads: &HashMap<Number, &ThreadEntry>, thread: &ThreadEntry) -> ThreadPath {
+    let mut segments = Vec::new();
+    let mut next = Some(thread);
+    // A thread opened after the one above it, so this ends in a damaged journal, too.
+    while let Some(thread) = next {
+        if let Owner::Listener(name) = &thread.record.owner {
+            segments.push((name.clone(), thread.record.ordinal));
+        }
+        let parent = thread.record.parent.filter(|&parent| parent < thread.record.number);
+        next = parent.and_then(|parent| threads.get(&parent).copied());
+    }
+    segments.reverse();
+    ThreadPath::new(segments)
+}
