@@ -37,6 +37,7 @@ pub(super) enum Shape {
     Rename,
     Price,
     Rule,
+    ToolCall,
     Client,
     Listener,
     Model,
@@ -75,6 +76,7 @@ impl Shape {
             Self::Rename => "{ max_tokens: max_completion_tokens }",
             Self::Price => "{ input: 3, output: 15 }",
             Self::Rule => "{ when: \"<task\", answer: \"<plan/>\" }",
+            Self::ToolCall => "{ name: order, arguments: '{\"article\": \"tea\"}' }",
             Self::Client => "{ name: cli }",
             Self::Listener => "{ name: greeter, command: [./greeter] }",
             Self::Model => "{ instructions: planner.md }",
@@ -91,7 +93,10 @@ impl Shape {
     /// Checks whether a key without a value lacks its mapping, rather than being one to leave out.
     fn is_needed(self) -> bool {
         use Shape::*;
-        matches!(self, Organism | Client | Listener | Backend | Rule | Model | McpListener | Remote | Job | Jobs)
+        matches!(
+            self,
+            Organism | Client | Listener | Backend | Rule | ToolCall | Model | McpListener | Remote | Job | Jobs
+        )
     }
 
     /// The entries that a single value probably stands for.
@@ -115,6 +120,7 @@ impl Shape {
             Self::Price if text.parse::<u32>().is_ok() => Some(format!("input: {text}, output: {text}")),
             Self::Model if is_word => lead("instructions"),
             Self::Rule => lead("answer"),
+            Self::ToolCall if is_word => lead("name"),
             _ => None,
         }
     }

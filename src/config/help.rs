@@ -37,6 +37,7 @@ impl Mistake {
             Self::UnknownKey { known, .. } => format!("the keys here are {}", known.join(", ")),
             Self::Choice { choices, .. } => format!("write {}", choices.join(" or ")),
             Self::DuplicateKey { .. } => "remove one of them".into(),
+            Self::Arguments { .. } => "write an object as a text, such as arguments: '{\"article\": \"tea\"}'".into(),
             Self::MissingKey { key: "organism", .. } => "write organism: { name: demo }".into(),
             Self::MissingKey { key, .. } => format!("add '{key}:'"),
             Self::Kind { instead, .. } => instead.clone(),

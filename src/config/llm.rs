@@ -1,7 +1,7 @@
 //! `llm:` and `model:`: the backends of models, and the listeners that models speak for.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -21,10 +21,10 @@ use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Reader};
 use super::short_form::Prefixes;
-use super::units;
+use super::{Config, units};
 use crate::settings::{
     Backend, Dialect, Endpoint, HeaderText, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule,
-    Script, Strategy, SummarySettings, read_secret_text,
+    Script, Strategy, SummarySettings, ToolCall, read_secret_text,
 };
 
 /// A listener that a model speaks for, as it is written.
@@ -236,13 +236,15 @@ impl JsonSchema for Headers {
 
 mapping! {
     /// A rule of a script.
-    RuleKeys: Rule {
+    RuleKeys: Rule with { "anyOf": [{ "required": ["answer"] }, { "required": ["call"] }] } {
         /// Listener whose requests it answers.
         listener: Named;
         /// Texts that the request must contain.
         when: Texts;
         /// The answer.
-        answer: Text, of "a rule";
+        answer: Text;
+        /// Tool that is called behind the answer: for clients of `systole model serve` that offer it.
+        call: CallKeys<'static>;
         /// True if the answer is cut off.
         cut: Flag = false;
         /// Time until the answer.
@@ -251,6 +253,16 @@ mapping! {
         pace: Time<1>;
         /// True if it answers requests for summaries.
         summary: Flag = false;
+    }
+}
+
+mapping! {
+    /// A call of a tool, as a rule of a script answers with one.
+    CallKeys: ToolCall {
+        /// Name of the tool, as the client offers it.
+        name: Text, of "a call";
+        /// Arguments: a JSON object, as text.
+        arguments: Text = "{}";
     }
 }
 
@@ -640,11 +652,29 @@ fn script_of(reader: &mut Reader, node: &Node) -> Option<Script> {
         }
     };
     let name = reader.beside(written).display().to_string();
-    let file = File::new(&name, &source);
-    let (base, directory) = (reader.base.clone(), reader.directory.clone());
+    let (rules, mut findings) = rules_of(&name, &source, reader.base.clone(), reader.directory.clone());
+    reader.findings.append(&mut findings);
+    rules.map(|rules| Script { file: written.to_owned(), rules })
+}
+
+/// Reads a script that no organism names, as a server of models does.
+///
+/// # Errors
+/// All mistakes, in the order of the file.
+pub fn load_script(path: &Path) -> Result<Script, Vec<ConfigFinding>> {
+    let (name, source, directory) = Config::open(path)?;
+    match rules_of(&name, &source, directory.clone(), directory) {
+        (Some(rules), findings) if findings.is_empty() => Ok(Script { file: name, rules }),
+        (_, findings) => Err(findings),
+    }
+}
+
+/// The rules of a file, unless it is none, and the mistakes in it.
+fn rules_of(name: &str, source: &str, base: PathBuf, directory: PathBuf) -> (Option<Vec<Rule>>, Vec<ConfigFinding>) {
+    let file = File::new(name, source);
     let mut own =
         Reader { file, base, directory, prefixes: Prefixes::default(), findings: Vec::new(), files: Vec::new() };
-    let script = match document::parse(&source) {
+    let rules = match document::parse(source) {
         Ok(root) => rules(&mut own, &root),
         Err(error) => {
             let mistake = Mistake::Yaml { message: error.message, help: error.help };
@@ -652,8 +682,7 @@ fn script_of(reader: &mut Reader, node: &Node) -> Option<Script> {
             None
         }
     };
-    reader.findings.append(&mut own.findings);
-    script.map(|rules| Script { file: written.to_owned(), rules })
+    (rules, own.findings)
 }
 
 fn rules(reader: &mut Reader, root: &Node) -> Option<Vec<Rule>> {
@@ -673,12 +702,38 @@ fn rule(reader: &mut Reader, node: &Node) -> Option<Rule> {
         Value::List(items) => items.iter().filter_map(|item| reader.text(item)).map(str::to_owned).collect(),
         _ => reader.text(node).map(str::to_owned).into_iter().collect(),
     });
-    let answer = keys.answer.read(reader).map(str::to_owned);
+    let call = keys.call.node.map(|node| called(reader, node));
+    if call.is_none() {
+        keys.own.require(reader, keys.answer.node, "answer", "a rule");
+    }
+    let answer = match (keys.answer.node, &call) {
+        (None, Some(_)) => Some(String::new()),
+        _ => keys.answer.read(reader).map(str::to_owned),
+    };
     let cut = keys.cut.read(reader).unwrap_or_default();
     let after = keys.after.read(reader).unwrap_or(Duration::ZERO);
     let pace = keys.pace.read(reader).unwrap_or(Duration::ZERO);
     let summary = keys.summary.read(reader).unwrap_or_default();
-    Some(Rule { listener, when, answer: answer?, cut, after, pace, summary })
+    // A mistake in the call is reported, and the rule is none.
+    let call = match call {
+        Some(call) => Some(call?),
+        None => None,
+    };
+    Some(Rule { listener, when, answer: answer?, call, cut, after, pace, summary })
+}
+
+fn called(reader: &mut Reader, node: &Node) -> Option<ToolCall> {
+    let keys = CallKeys::open(reader, node)?;
+    let name = keys.name.read(reader).map(str::to_owned);
+    let Some(node) = keys.arguments.node else { return Some(ToolCall { name: name?, arguments: "{}".to_owned() }) };
+    let arguments = keys.arguments.read(reader)?;
+    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(arguments) {
+        Ok(_) => Some(ToolCall { name: name?, arguments: arguments.to_owned() }),
+        Err(error) => {
+            reader.report(Mistake::Arguments { why: error.to_string() }, node.span);
+            None
+        }
+    }
 }
 
 /// Reports listeners without a model to ask.

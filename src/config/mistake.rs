@@ -100,6 +100,12 @@ pub enum Mistake {
         /// The prefix.
         prefix: String,
     },
+    /// Arguments of a tool that are no JSON object.
+    #[error("the arguments of a call are no JSON object: {why}")]
+    Arguments {
+        /// The reason.
+        why: String,
+    },
     /// A prefix without a namespace.
     #[error("a prefix stands for a namespace, and this is none")]
     PrefixOfNothing,

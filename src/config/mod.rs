@@ -60,6 +60,7 @@ pub use advice::Advice;
 pub use finding::ConfigFinding;
 pub use human::HumanSpec;
 pub use launch::{ConfiguredBuilder, ConfiguredOrganism, LaunchError};
+pub use llm::load_script;
 pub use mcp_listener::McpImport;
 pub use mistake::Mistake;
 pub use place::journal as check_journal;

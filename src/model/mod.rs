@@ -10,6 +10,8 @@
 //! the thread, each attempt of a request is reserved before it is sent, and charged, with an answer or without; an answer
 //! ends with its stream, whatever its provider said before.
 //!
+//! [`ModelServer`] is the other side: a script answers clients of providers' protocols.
+//!
 //! Not here: tools in a wire form of a provider. Calls are XML, for every model.
 
 mod allowance;
@@ -33,6 +35,7 @@ mod prompt;
 mod reply;
 mod router;
 mod scripted;
+mod server;
 mod summary;
 
 use std::fmt;
@@ -46,6 +49,7 @@ pub(crate) use http::{judge_certificates, judge_header, judge_proxy, judge_url};
 pub use listener::ModelListener;
 pub use prompt::{ModelPrompt, Role, Turn};
 pub use router::Llm;
+pub use server::ModelServer;
 
 use crate::runtime::LocalBoxFuture;
 use systole_core::core::Usage;

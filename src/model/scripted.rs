@@ -1,6 +1,7 @@
 //! Answers by rules, without a model and without a network: for tests, demos and templates.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use systole_core::core::Usage;
 use tokio::time::sleep;
@@ -12,12 +13,14 @@ use crate::settings::{Rule, Script};
 use crate::terminal::readable;
 
 /// The model that answers of a script name.
-const MODEL: &str = "scripted";
+pub(super) const MODEL: &str = "scripted";
 
 impl Provider for Arc<Script> {
     fn ask(&self, prompt: &ModelPrompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
-        let Some(rule) = self.rules.iter().find(|rule| rule.fits(prompt)).cloned() else {
-            let script = if self.file.is_empty() { "the script" } else { &self.file };
+        let sought =
+            Sought { asker: prompt.listener.as_str(), last: prompt.last(), is_summary: prompt.is_summary, tools: &[] };
+        let Some((_, rule)) = self.rule(&sought).map(|(number, rule)| (number, rule.clone())) else {
+            let script = self.name();
             let script = if prompt.is_summary { format!("{script} (summary: true)") } else { script.to_owned() };
             // A fault of a listener that was called stands there.
             let (turn, said) = (prompt.turns.len(), readable(prompt.last()));
@@ -34,12 +37,10 @@ impl Provider for Arc<Script> {
             }
             let (text, is_cut) = cut(rule.answer, most);
             if !rule.pace.is_zero() {
-                for (at, _) in text.match_indices(' ') {
-                    growth.show(&text[..at]);
+                for end in ends(&text, rule.pace) {
+                    growth.show(&text[..end]);
                     sleep(rule.pace).await;
                 }
-                growth.show(&text);
-                sleep(rule.pace).await;
             }
             let output = (text.len() as u64).div_ceil(BYTES_A_TOKEN);
             Ok(Completion {
@@ -52,8 +53,14 @@ impl Provider for Arc<Script> {
     }
 }
 
+/// The ends of the pieces in which an answer comes: of its words, if there is a pace; none of an empty answer.
+pub(super) fn ends(text: &str, pace: Duration) -> impl Iterator<Item = usize> {
+    let words = text.match_indices(' ').map(|(at, _)| at).filter(move |_| !pace.is_zero());
+    words.chain((!text.is_empty()).then_some(text.len()))
+}
+
 /// An answer of at most so many tokens, and whether it was longer.
-fn cut(mut answer: String, most: u64) -> (String, bool) {
+pub(super) fn cut(mut answer: String, most: u64) -> (String, bool) {
     let whole = answer.len();
     let most = usize::try_from(most.saturating_mul(BYTES_A_TOKEN)).unwrap_or(usize::MAX);
     let end = (0..=most.min(whole)).rev().find(|&at| answer.is_char_boundary(at));
@@ -62,19 +69,40 @@ fn cut(mut answer: String, most: u64) -> (String, bool) {
     (answer, is_cut)
 }
 
+/// A request, as the rules of a script see it.
+pub(super) struct Sought<'r> {
+    /// The listener that asks, or the model that a client of the server asks.
+    pub(super) asker: &'r str,
+    /// The last turn.
+    pub(super) last: &'r str,
+    pub(super) is_summary: bool,
+    /// The names of the tools that the model may call.
+    pub(super) tools: &'r [String],
+}
+
+impl Script {
+    /// The name of the script in messages.
+    pub(super) fn name(&self) -> &str {
+        if self.file.is_empty() { "the script" } else { &self.file }
+    }
+
+    /// The first rule that fits a request, with its number, from 1.
+    pub(super) fn rule(&self, sought: &Sought<'_>) -> Option<(usize, &Rule)> {
+        self.rules.iter().enumerate().map(|(at, rule)| (at + 1, rule)).find(|(_, rule)| rule.fits(sought))
+    }
+}
+
 impl Rule {
-    fn fits(&self, prompt: &ModelPrompt) -> bool {
-        let last = prompt.last();
-        self.summary == prompt.is_summary
-            && self.listener.as_ref().is_none_or(|listener| *listener == prompt.listener)
-            && self.when.iter().all(|text| last.contains(text.as_str()))
+    fn fits(&self, sought: &Sought<'_>) -> bool {
+        self.summary == sought.is_summary
+            && self.listener.as_ref().is_none_or(|listener| listener.as_str() == sought.asker)
+            && self.call.as_ref().is_none_or(|call| sought.tools.contains(&call.name))
+            && self.when.iter().all(|text| sought.last.contains(text.as_str()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use systole_core::vocab::Name;
 
     use super::*;

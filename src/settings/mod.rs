@@ -12,7 +12,7 @@ pub use gateway::GatewaySettings;
 pub use mcp::{McpPrompt, McpResource, McpSettings, McpTask, McpTool};
 pub use model::{
     Backend, Dialect, Endpoint, HeaderText, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule,
-    Script, Strategy, SummarySettings,
+    Script, Strategy, SummarySettings, ToolCall,
 };
 pub use regular_file::read_regular;
 #[cfg(feature = "yaml")]

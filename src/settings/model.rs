@@ -177,6 +177,21 @@ systole_core::vocab::setters!(Script {
     rules: Vec<Rule>,
 });
 
+/// A call of a tool, as a model writes one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ToolCall {
+    /// The name of the tool, as the client offers it.
+    pub name: String,
+    /// The arguments: a JSON object.
+    pub arguments: String,
+}
+
+systole_core::vocab::setters!(ToolCall {
+    name: impl Into<String>,
+    arguments: impl Into<String>,
+});
+
 /// A rule of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -185,8 +200,11 @@ pub struct Rule {
     pub listener: Option<Name>,
     /// Texts that all stand in the last message of the request.
     pub when: Vec<String>,
-    /// The answer.
+    /// The answer; may be empty if there is a call.
     pub answer: String,
+    /// The tool that is called behind the answer, for a client of the server of models that offers it: the rule fits no
+    /// other request.
+    pub call: Option<ToolCall>,
     /// Lets the answer count as cut at its limit.
     pub cut: bool,
     /// Time until the answer is there.
@@ -201,6 +219,7 @@ systole_core::vocab::setters!(Rule {
     listener: Option<Name>,
     when: Vec<String>,
     answer: impl Into<String>,
+    call: Option<ToolCall>,
     cut: bool,
     after: Duration,
     pace: Duration,

@@ -27,6 +27,8 @@ mod look;
 mod manual;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "gateway")]
+mod model;
 mod new;
 #[cfg(feature = "gateway")]
 mod operate;
@@ -76,6 +78,10 @@ enum Command {
     /// Serve a host of the Model Context Protocol on standard input and output
     #[cfg(feature = "mcp")]
     Mcp(mcp::Mcp),
+    /// Serve the answers of a script to clients of models
+    #[cfg(feature = "gateway")]
+    #[command(subcommand)]
+    Model(model::Action),
     /// Check an organism: print each mistake with its remedy, else the contracts
     Check(check::Check),
     /// Print every key of an organism.yaml with its default
@@ -214,6 +220,8 @@ fn main() -> ExitCode {
         Command::Ask(args) => run::ask(&args),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run(&args),
+        #[cfg(feature = "gateway")]
+        Command::Model(action) => model::run(&action),
         Command::Check(args) => check::check(&args),
         Command::Reference { schema } => describe::reference(schema),
         Command::Schema(Schema { what, json: false }) => describe::describe(&what, describe::Part::Schema),

@@ -28,6 +28,8 @@ mod manual;
 mod mcp;
 mod model;
 #[cfg(feature = "gateway")]
+mod model_serve;
+#[cfg(feature = "gateway")]
 mod model_tls;
 mod new;
 #[cfg(feature = "gateway")]
