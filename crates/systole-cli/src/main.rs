@@ -68,7 +68,11 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Make a folder with an organism that runs
-    #[cfg_attr(feature = "gateway", command(subcommand, subcommand_value_name = "hello|worker|json|model|rust|remote"))]
+    #[cfg_attr(feature = "mcp", command(subcommand, subcommand_value_name = "hello|worker|json|model|rust|remote|mcp"))]
+    #[cfg_attr(
+        all(feature = "gateway", not(feature = "mcp")),
+        command(subcommand, subcommand_value_name = "hello|worker|json|model|rust|remote")
+    )]
     #[cfg_attr(not(feature = "gateway"), command(subcommand, subcommand_value_name = "hello|worker|json|rust"))]
     New(new::New),
     /// Run an organism: send it messages, print the answers

@@ -37,6 +37,9 @@ pub(super) enum New {
     /// A remote listener with its agent, over HTTP
     #[cfg(feature = "gateway")]
     Remote(Named),
+    /// A shop that MCP hosts use, and that uses an MCP server
+    #[cfg(feature = "mcp")]
+    Mcp(Named),
 }
 
 #[derive(Debug, Args)]
@@ -66,6 +69,8 @@ pub(super) fn new(kind: &New) -> Result<ExitCode, Failure> {
         New::Rust { named, .. } => (Template::Rust, named),
         #[cfg(feature = "gateway")]
         New::Remote(named) => (Template::Remote, named),
+        #[cfg(feature = "mcp")]
+        New::Mcp(named) => (Template::Mcp, named),
     };
     let mut files = template.files(&named.name);
     if let New::Rust { systole, .. } = kind {

@@ -16,6 +16,8 @@ pub(super) enum Template {
     Rust,
     #[cfg(feature = "gateway")]
     Remote,
+    #[cfg(feature = "mcp")]
+    Mcp,
 }
 
 /// Includes files of a template.
@@ -59,6 +61,12 @@ const REMOTE: &[(&str, &str)] = files!(
     "remote": "README.md", ".gitignore", "organism.yaml", "schema.xsd", "agent.py", "task.xml", "answer.xml", "test.sh"
 );
 
+#[cfg(feature = "mcp")]
+const MCP: &[(&str, &str)] = files!(
+    "mcp": "README.md", ".gitignore", "organism.yaml", "schema.xsd", "desk.py", "server.py", "stock.mcp.xsd",
+    "stock.mcp.json", "host.py", "task.xml", "answer.xml", "test.sh"
+);
+
 impl Template {
     /// The files, for an organism of that name.
     pub(super) fn files(self, name: &str) -> Vec<File> {
@@ -71,12 +79,24 @@ impl Template {
             Self::Rust => RUST,
             #[cfg(feature = "gateway")]
             Self::Remote => REMOTE,
+            #[cfg(feature = "mcp")]
+            Self::Mcp => MCP,
         };
         let manifest = matches!(self, Self::Rust).then_some(MANIFEST);
         let named = files.iter().copied().chain(manifest).map(|(path, text)| (path, text.replace(PLACEHOLDER, name)));
         // As it is, whatever stands in it.
-        let package = if matches!(self, Self::Worker | Self::Json) { PACKAGE } else { &[] };
+        let package = if self.has_package() { PACKAGE } else { &[] };
         named.chain(package.iter().map(|(path, text)| (*path, (*text).to_owned()))).collect()
+    }
+
+    /// Returns whether the package of `sdk/python` is among its files.
+    fn has_package(self) -> bool {
+        match self {
+            Self::Worker | Self::Json => true,
+            #[cfg(feature = "mcp")]
+            Self::Mcp => true,
+            _ => false,
+        }
     }
 }
 

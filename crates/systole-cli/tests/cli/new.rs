@@ -115,6 +115,16 @@ fn a_model_answers_offline() {
     Folder::new("model").as_its_readme_says("model");
 }
 
+#[cfg(feature = "mcp")]
+#[test]
+fn a_shop_serves_hosts_and_uses_a_server() {
+    let scratch = Folder::new("mcp");
+    scratch.as_its_readme_says("mcp");
+    let import = shell(&scratch.0.join("my-mcp"), "systole mcp import organism.yaml stock --dry-run");
+    assert!(import.status.success(), "the lock file is that of its server: {import:?}");
+    assert_eq!(String::from_utf8_lossy(&import.stdout), "", "{import:?}");
+}
+
 #[cfg(feature = "gateway")]
 #[test]
 fn an_agent_elsewhere_answers() {
@@ -183,8 +193,11 @@ fn a_name_is_that_of_a_folder_here() {
 fn another_kind_is_refused_with_those_that_there_are() {
     let scratch = Folder::new("kinds");
     let (code, said) = scratch.make(&["foo", "x"]);
-    let kinds =
-        if cfg!(feature = "gateway") { "<hello|worker|json|model|rust|remote>" } else { "<hello|worker|json|rust>" };
+    let kinds = match (cfg!(feature = "mcp"), cfg!(feature = "gateway")) {
+        (true, _) => "<hello|worker|json|model|rust|remote|mcp>",
+        (false, true) => "<hello|worker|json|model|rust|remote>",
+        (false, false) => "<hello|worker|json|rust>",
+    };
     assert!(code == Some(2) && said.contains("'foo'") && said.contains(kinds) && !scratch.has("x"), "{said}");
     let output = Command::new(PROGRAM).args(["new", "--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
