@@ -26,6 +26,8 @@ mod killed;
 mod manual;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "mcp")]
+mod mcp_mutual;
 mod model;
 #[cfg(feature = "gateway")]
 mod model_serve;
