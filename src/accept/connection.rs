@@ -7,8 +7,8 @@ use std::task::{Context, Poll, ready};
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::http::header::{CONNECTION, HeaderValue};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use axum::http::{StatusCode, Version};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
@@ -19,11 +19,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::Times;
 use super::admission::{Admitted, RequestPermit};
 use super::refusal::HEAD;
-use super::wire::{Answering, Progress, Wire};
+use super::wire::{Answering, ClientSide, PROBES, Progress, Wire};
 
 /// Serves HTTP until the client leaves, or the entrance ends.
 pub(super) async fn serve_http(
@@ -38,6 +39,9 @@ pub(super) async fn serve_http(
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let permit = RequestPermit::begin(&admitted);
         progress.begin(!request.body().is_end_stream());
+        if request.version() >= Version::HTTP_11 {
+            progress.await_head();
+        }
         let mut request: Request = request.map(|body| Body::new(TrackedBody { body, progress: progress.clone() }));
         request.extensions_mut().insert(permit.clone());
         let client = progress.client();
@@ -86,7 +90,59 @@ fn finish(mut response: Response, under_way: (RequestPermit, Answering), progres
     if progress.is_unread() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    response.map(|body| Body::new(GuardedBody::new(body, under_way)))
+    let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(STREAM));
+    let client = progress.client();
+    response.map(|body| {
+        let body = GuardedBody::new(body, under_way);
+        if is_stream { Body::new(ProbingBody::new(body, client)) } else { Body::new(body) }
+    })
+}
+
+/// The media type of server-sent events.
+const STREAM: &[u8] = b"text/event-stream";
+/// A comment in them, which their readers ignore.
+const COMMENT: &[u8] = b":\n\n";
+
+/// Server-sent events, with comments once the client has closed its side: if it has left, its system refuses them, and the
+/// connection ends.
+struct ProbingBody<T> {
+    body: GuardedBody<T>,
+    /// The end of the client's side, then the pause behind each probe.
+    next: Pin<Box<dyn Future<Output = ()> + Send>>,
+    probes: usize,
+}
+
+impl<T> ProbingBody<T> {
+    fn new(body: GuardedBody<T>, client: ClientSide) -> Self {
+        Self { body, next: Box::pin(async move { client.closed().await }), probes: 0 }
+    }
+}
+
+impl<T: Unpin> HttpBody for ProbingBody<T> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+            return Poll::Ready(frame);
+        }
+        // Between two events.
+        if self.probes == PROBES.len() {
+            return Poll::Pending;
+        }
+        ready!(self.next.as_mut().poll(cx));
+        self.next = Box::pin(sleep(PROBES[self.probes]));
+        self.probes += 1;
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(COMMENT)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// The body of a request.
@@ -282,6 +338,18 @@ mod tests {
         assert_eq!(began.elapsed(), Duration::from_secs(2));
     }
 
+    /// A body of which nothing comes.
+    struct Silent;
+
+    impl HttpBody for Silent {
+        type Data = Bytes;
+        type Error = std::convert::Infallible;
+
+        fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+            Poll::Pending
+        }
+    }
+
     /// Sends bytes, and closes the client's side: the other one is still read.
     async fn said_and_closed(said: &[u8]) -> (tokio::io::ReadHalf<DuplexStream>, Arc<Admission>, JoinHandle<()>) {
         let slow = get(async |request: Request| {
@@ -331,6 +399,45 @@ mod tests {
             assert!(expected.iter().all(|one| all.contains(one)), "{said}: {all}");
             served.await.unwrap();
             assert_eq!(admission.figures(), (0, 0));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_has_left_keeps_no_call() {
+        let events = get(async || {
+            let events = Body::new(Silent);
+            let mut response = Response::new(events);
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+            response
+        });
+        let router = || {
+            Router::new()
+                .route("/never", get(async || std::future::pending::<&str>().await))
+                .route("/events", events.clone())
+        };
+        for (path, read) in [("/never", ""), ("/events", "HTTP/1.1 200 OK")] {
+            let (mut client, admission, served) = connect_to(router(), 4096);
+            client.write_all(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).await.unwrap();
+            let mut head = vec![0; read.len()];
+            client.read_exact(&mut head).await.unwrap();
+            assert_eq!(head, read.as_bytes());
+            let began = Instant::now();
+            drop(client);
+            served.await.unwrap();
+            assert_eq!((began.elapsed(), admission.figures()), (Duration::ZERO, (0, 0)), "{path}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_waits_gets_interim_answers_if_it_knows_them() {
+        for (version, interim) in [("1.1", 4), ("1.0", 0)] {
+            let request = format!("GET /slow HTTP/{version}\r\nHost: a\r\nConnection: close\r\n\r\n");
+            let (mut reader, _, served) = said_and_closed(request.as_bytes()).await;
+            let mut all = String::new();
+            reader.read_to_string(&mut all).await.unwrap();
+            assert_eq!(all.matches("HTTP/1.1 102 Processing\r\n\r\n").count(), interim, "{all}");
+            assert!(all.ends_with("slow"), "{all}");
+            served.await.unwrap();
         }
     }
 

@@ -3,7 +3,8 @@
 //!
 //! hyper drops a request whose client has closed its side. But a client that has nothing more to say may do that (RFC 9112,
 //! section 9.6), and a client that has left looks the same. So the end of what the client sends is kept from hyper while an
-//! answer is made, and the code that makes it is told ([`ClientSide`]).
+//! answer is made, and the code that makes it is told ([`ClientSide`]). A client that has left can't take bytes any more, while one
+//! that waits ignores an interim answer (RFC 9110, section 15.2): some are written, until the system refuses one.
 
 use std::future::Future;
 use std::io;
@@ -35,6 +36,8 @@ pub(super) struct Progress {
     upgraded: AtomicBool,
     /// True while an answer is made or sent.
     answering: AtomicBool,
+    /// True while an interim answer may be written: the client knows them, and nothing of the answer is written.
+    awaits_head: AtomicBool,
     /// True once the client has closed its side.
     closed: watch::Sender<bool>,
     /// Reads again once the body is taken.
@@ -47,6 +50,14 @@ const TAKEN: Duration = Duration::from_secs(1);
 /// Time that an answer may take once its client has closed its side. The client may have left: then its request must not keep
 /// its place for long.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An interim answer, which tells a client that waits nothing.
+const INTERIM: &[u8] = b"HTTP/1.1 102 Processing\r\n\r\n";
+
+/// Pauses behind the probes of a client that has closed its side. The system of one that has left refuses the second, or a later
+/// one if it is far away.
+pub(super) const PROBES: [Duration; 4] =
+    [Duration::from_millis(100), Duration::from_millis(400), Duration::from_millis(1500), Duration::MAX];
 
 /// The side of a client, among the extensions of each of its requests.
 #[derive(Debug, Clone)]
@@ -107,6 +118,11 @@ impl Progress {
         self.unread.store(has_body, Ordering::Relaxed);
     }
 
+    /// Notes that a request has come whose client knows interim answers.
+    pub(super) fn await_head(&self) {
+        self.awaits_head.store(true, Ordering::Relaxed);
+    }
+
     /// Notes that the body was read to its end.
     pub(super) fn read(&self) {
         self.begin(false);
@@ -126,6 +142,7 @@ impl Progress {
     /// Notes that bytes are written: behind bytes that are no request they are a refusal of hyper itself, which does not
     /// read the rest.
     fn write(&self) {
+        self.awaits_head.store(false, Ordering::Relaxed);
         if self.heard.load(Ordering::Relaxed) && !self.upgraded.load(Ordering::Relaxed) {
             self.unread.store(true, Ordering::Relaxed);
         }
@@ -143,6 +160,11 @@ pub(super) struct Wire<S> {
     /// The wait for a body to be taken, behind the end of what the client sends.
     torn: Option<Pin<Box<Sleep>>>,
     linger: Option<Linger>,
+    /// True while bytes of hyper are not all written.
+    is_blocked: bool,
+    /// The probes that were written, and the pause behind the last one.
+    probes: usize,
+    pause: Option<Pin<Box<Sleep>>>,
 }
 
 /// The end of a connection of which some bytes are unread.
@@ -153,7 +175,18 @@ struct Linger {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     pub(super) fn new(stream: S, progress: Arc<Progress>, time: Duration) -> Self {
-        Self { stream, progress, time, stalled: None, ended: false, torn: None, linger: None }
+        Self {
+            stream,
+            progress,
+            time,
+            stalled: None,
+            ended: false,
+            torn: None,
+            linger: None,
+            is_blocked: false,
+            probes: 0,
+            pause: None,
+        }
     }
 
     /// Writes by `write`, which must make progress in time.
@@ -168,11 +201,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                 Poll::Ready(done)
             }
             Poll::Pending => {
+                self.is_blocked = true;
                 let time = self.time;
                 ready!(self.stalled.get_or_insert_with(|| Box::pin(sleep(time))).as_mut().poll(cx));
                 Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
             }
         }
+    }
+
+    /// Waits until a client that has closed its side can't take an interim answer: it has left.
+    fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        while !self.is_blocked && self.progress.awaits_head.load(Ordering::Relaxed) {
+            if let Some(pause) = &mut self.pause {
+                ready!(pause.as_mut().poll(cx));
+            }
+            let Some(pause) = PROBES.get(self.probes) else { break };
+            // It fits in whole, or the client reads nothing.
+            match Pin::new(&mut self.stream).poll_write(cx, INTERIM) {
+                Poll::Ready(Ok(written)) if written == INTERIM.len() => {}
+                Poll::Ready(Ok(_)) => return Poll::Ready(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Err(error)) => return Poll::Ready(error),
+                Poll::Pending => break,
+            }
+            if let Poll::Ready(Err(error)) = Pin::new(&mut self.stream).poll_flush(cx) {
+                return Poll::Ready(error);
+            }
+            self.probes += 1;
+            self.pause = Some(Box::pin(sleep(*pause)));
+        }
+        // Once the answer is sent, hyper reads again.
+        Poll::Pending
     }
 
     /// Reads and drops the bytes that the client still sends.
@@ -206,8 +264,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
         } else if self.ended && read.is_ok() && self.progress.owes_answer() {
             if !self.progress.is_unread() {
                 self.progress.closed.send_replace(true);
-                // Once the answer is sent, hyper reads again.
-                return Poll::Pending;
+                return self.poll_left(cx).map(Err);
             }
             // hyper has handed the end of the body over, but it isn't taken yet; or the body is torn.
             *self.progress.waits() = Some(cx.waker().clone());
@@ -237,7 +294,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.in_time(cx, |stream, cx| stream.poll_flush(cx))
+        let flushed = ready!(self.in_time(cx, |stream, cx| stream.poll_flush(cx)));
+        self.is_blocked = false;
+        Poll::Ready(flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

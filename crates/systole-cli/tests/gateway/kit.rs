@@ -402,7 +402,12 @@ pub(crate) fn answer(mut stream: TcpStream) -> Answer {
     // A connection that is cut off is an end, too.
     let _ = stream.read_to_end(&mut all);
     let all = String::from_utf8(all).unwrap();
-    let (head, body) = all.split_once("\r\n\r\n").unwrap_or((&all, ""));
+    let mut all = &*all;
+    // Interim answers come before, while a client that has closed its side waits.
+    while let Some((_, rest)) = all.strip_prefix("HTTP/1.1 102").and_then(|rest| rest.split_once("\r\n\r\n")) {
+        all = rest;
+    }
+    let (head, body) = all.split_once("\r\n\r\n").unwrap_or((all, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     Answer { status, head: head.to_owned(), body: body.to_owned() }
 }
