@@ -5,7 +5,7 @@ systole=$(realpath "$(command -v "${SYSTOLE:-systole}")")
 cd "$(dirname "$0")"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-cp organism.yaml travel.xsd desk.py "$folder"
+cp -r organism.yaml travel.xsd desk.py skills "$folder"
 sed -i "s|../../sdk/python|$PWD/../../sdk/python|" "$folder/organism.yaml"
 python3 - "$systole" "$folder/organism.yaml" <<'HOST'
 import json

@@ -13,8 +13,9 @@ use super::listener::Written;
 use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Reader};
+use super::skill;
 use crate::listeners::mcp::NAMESPACE;
-use crate::settings::{McpPrompt, McpResource, McpSettings, McpTask, McpTool};
+use crate::settings::{McpPrompt, McpResource, McpSettings, McpSkill, McpTask, McpTool};
 
 /// The settings, and the places of their parts.
 #[derive(Debug)]
@@ -25,6 +26,7 @@ pub(super) struct Mcp {
     tools: Vec<At<McpTool>>,
     prompts: Vec<At<McpPrompt>>,
     resources: Vec<At<McpResource>>,
+    skills: Vec<McpSkill>,
 }
 
 mapping! {
@@ -40,6 +42,8 @@ mapping! {
         prompts: List<McpPromptKeys<'static>>;
         /// Resources that listeners read, by the payload {urn:systole:mcp:v1}read.
         resources: List<McpResourceKeys<'static>>;
+        /// Folders of Agent Skills, each with a SKILL.md, that hosts get beside the skill of the tools.
+        skills: Texts;
     }
 }
 
@@ -130,7 +134,17 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mcp> {
     let tools = entries(reader, keys.tools.node, Shape::McpTool, tool);
     let prompts = entries(reader, keys.prompts.node, Shape::McpPrompt, prompt);
     let resources = entries(reader, keys.resources.node, Shape::McpResource, resource);
-    Some(Mcp { span: keys.own.span, client, origins, tools, prompts, resources })
+    let mut skills: Vec<McpSkill> = Vec::new();
+    for folder in keys.skills.read(reader).unwrap_or_default() {
+        let Some(read) = skill::read(reader, folder) else { continue };
+        if skills.iter().any(|other| other.name == read.name) {
+            let written = reader.text(folder).unwrap_or_default().to_owned();
+            reader.report(skill::taken(&written, &read.name), folder.span);
+            continue;
+        }
+        skills.push(read);
+    }
+    Some(Mcp { span: keys.own.span, client, origins, tools, prompts, resources, skills })
 }
 
 fn entries<T>(
@@ -183,7 +197,7 @@ fn resource(reader: &mut Reader, node: &Node) -> Option<McpResource> {
     Some(resource)
 }
 
-fn wrong(problem: impl Into<String>, help: impl Into<String>) -> Mistake {
+pub(super) fn wrong(problem: impl Into<String>, help: impl Into<String>) -> Mistake {
     Mistake::Mcp { problem: problem.into(), help: help.into() }
 }
 
@@ -258,6 +272,7 @@ impl Mcp {
             tools: self.tools.into_iter().map(|tool| tool.value).collect(),
             prompts: self.prompts.into_iter().map(|prompt| prompt.value).collect(),
             resources: self.resources.into_iter().map(|resource| resource.value).collect(),
+            skills: self.skills,
             kept,
         }
     }

@@ -46,6 +46,7 @@ mod remote;
 mod schema;
 mod schemas;
 mod short_form;
+mod skill;
 mod tasks;
 mod text;
 mod tls;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use serde_json::{Map, Value};
 use systole_core::vocab::Name;
 
 /// The organism as a server of the Model Context Protocol.
@@ -18,6 +20,8 @@ pub struct McpSettings {
     pub prompts: Vec<McpPrompt>,
     /// Resources that listeners read.
     pub resources: Vec<McpResource>,
+    /// Agent Skills that are served beside that of the tools.
+    pub skills: Vec<McpSkill>,
     /// Time for which the result of a task is kept: that of ended work in the journal.
     pub kept: Option<Duration>,
 }
@@ -93,6 +97,30 @@ pub struct McpResource {
     pub description: Option<String>,
     /// The media type.
     pub mime: Option<String>,
+}
+
+/// An Agent Skill (<https://agentskills.io/specification>).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct McpSkill {
+    /// The name, which is that of its folder: small letters, digits and single hyphens.
+    pub name: String,
+    /// The description for models.
+    pub description: String,
+    /// The other fields at the beginning of its `SKILL.md`.
+    pub more: Map<String, Value>,
+    /// The files, `SKILL.md` among them.
+    pub files: Vec<McpSkillFile>,
+}
+
+/// A file of a skill.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct McpSkillFile {
+    /// The path below the folder of the skill, with `/` between its names.
+    pub path: String,
+    /// The content.
+    pub bytes: Bytes,
 }
 
 impl McpResource {

@@ -9,7 +9,7 @@ mod remote;
 mod tls;
 
 pub use gateway::GatewaySettings;
-pub use mcp::{McpPrompt, McpResource, McpSettings, McpTask, McpTool};
+pub use mcp::{McpPrompt, McpResource, McpSettings, McpSkill, McpSkillFile, McpTask, McpTool};
 pub use model::{
     Backend, Dialect, Endpoint, HeaderText, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule,
     Script, Strategy, SummarySettings, ToolCall,

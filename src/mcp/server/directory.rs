@@ -86,7 +86,7 @@ impl Face {
             listed.mime_type.clone_from(&resource.mime);
             listed
         });
-        let mut all: Vec<_> = listed.collect();
+        let mut all: Vec<_> = self.listed_skills().chain(listed).collect();
         for (tool, schema) in tools.tools.iter().filter_map(|tool| Some((tool, &tools.call(&tool.name)?.schema))) {
             for (name, mime) in PARTS {
                 if part(schema, name).is_some() {
@@ -125,6 +125,9 @@ impl Face {
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = params.uri.as_str();
+        if let Some(contents) = self.skill_file(&who.client, uri) {
+            return Ok(ReadResourceResult::new(vec![contents]).into());
+        }
         if let Some((tool, name)) = uri.strip_prefix("systole://").and_then(|path| path.rsplit_once('/'))
             && let Some(call) = self.tools(&who.client).call(tool)
             && let (Some(text), Some((_, mime))) =

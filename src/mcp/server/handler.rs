@@ -7,9 +7,10 @@ use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
     CompleteRequestParams, CompleteResult, ContentBlock, CreateTaskResult, CustomRequest, CustomResult, ErrorCode,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, NumberOrString,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult, GetTaskParams,
+    GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListSkillsResult, ListToolsResult, NumberOrString, PaginatedRequestParams, ReadResourceDirectoryRequestParams,
+    ReadResourceDirectoryResult, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
     SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer};
@@ -196,6 +197,16 @@ fn page<T: Clone>(all: &[T], params: Option<PaginatedRequestParams>) -> Result<(
     Ok((all[start..end].to_vec(), (end < all.len()).then(|| end.to_string())))
 }
 
+/// A page of a list as a result, which stays as it is for a while.
+macro_rules! paged {
+    ($list:ident, $all:expr, $params:expr) => {{
+        let (items, next) = page(&$all, $params)?;
+        let mut list = $list::with_all_items(items).with_ttl_ms(FRESH).with_cache_scope(CacheScope::Private);
+        list.next_cursor = next;
+        Ok(list)
+    }};
+}
+
 /// The reason why parameters can't be read.
 fn mistake<T: serde::de::DeserializeOwned>(params: Value) -> Option<String> {
     let of_call = params.get("arguments").filter(|arguments| !arguments.is_object()).is_some();
@@ -214,7 +225,8 @@ impl ServerHandler for Handler {
             .enable_resources()
             .enable_resources_subscribe()
             .enable_completions()
-            .enable_tasks();
+            .enable_tasks()
+            .enable_skills_with_directory_read();
         #[expect(deprecated, reason = "clients of sessions get drafts so")]
         let capabilities = capabilities.enable_logging().build();
         let name = &self.face.app.organism().blueprint().organism;
@@ -235,10 +247,7 @@ impl ServerHandler for Handler {
         let who = self.who(&context)?;
         let mut all = self.face.tools(&who.client).tools.clone();
         all.extend(self.confirming(&who.client));
-        let (tools, next) = page(&all, params)?;
-        let mut list = ListToolsResult::with_all_items(tools).with_ttl_ms(FRESH).with_cache_scope(CacheScope::Private);
-        list.next_cursor = next;
-        Ok(list)
+        paged!(ListToolsResult, all, params)
     }
 
     async fn call_tool(
@@ -327,11 +336,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let who = self.who(&context)?;
-        let (prompts, next) = page(&directory::prompts(&self.face.tools(&who.client)), params)?;
-        let mut list =
-            ListPromptsResult::with_all_items(prompts).with_ttl_ms(FRESH).with_cache_scope(CacheScope::Private);
-        list.next_cursor = next;
-        Ok(list)
+        paged!(ListPromptsResult, directory::prompts(&self.face.tools(&who.client)), params)
     }
 
     async fn get_prompt(
@@ -348,11 +353,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let who = self.who(&context)?;
-        let (resources, next) = page(&self.face.resources(&who.client), params)?;
-        let mut list =
-            ListResourcesResult::with_all_items(resources).with_ttl_ms(FRESH).with_cache_scope(CacheScope::Private);
-        list.next_cursor = next;
-        Ok(list)
+        paged!(ListResourcesResult, self.face.resources(&who.client), params)
     }
 
     async fn list_resource_templates(
@@ -361,11 +362,44 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let who = self.who(&context)?;
-        let (templates, next) = page(&self.face.templates(&who.client), params)?;
-        let list = ListResourceTemplatesResult::with_all_items(templates);
-        let mut list = list.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Private);
-        list.next_cursor = next;
-        Ok(list)
+        paged!(ListResourceTemplatesResult, self.face.templates(&who.client), params)
+    }
+
+    async fn list_skills(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        let who = self.who(&context)?;
+        paged!(ListSkillsResult, self.face.skills(&who.client), params)
+    }
+
+    async fn get_skill(
+        &self,
+        params: GetSkillRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        let who = self.who(&context)?;
+        let skill = self.face.skill(&who.client, &params.uri).ok_or_else(|| {
+            let why = "No skill is served there: see skills/list";
+            ErrorData::invalid_params(why, Some(json!({ "uri": params.uri })))
+        })?;
+        Ok(GetSkillResult::new(skill).with_ttl_ms(FRESH).with_cache_scope(CacheScope::Private))
+    }
+
+    async fn read_resource_directory(
+        &self,
+        params: ReadResourceDirectoryRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceDirectoryResult, ErrorData> {
+        let who = self.who(&context)?;
+        let children = self.face.skill_folder(&who.client, &params.uri).ok_or_else(|| {
+            let why =
+                "There is no folder of a skill: its address is that of a skill without /SKILL.md, or of a folder below";
+            ErrorData::invalid_params(why, Some(json!({ "uri": params.uri })))
+        })?;
+        let page = PaginatedRequestParams::default().with_cursor(params.cursor);
+        paged!(ReadResourceDirectoryResult, children, Some(page))
     }
 
     async fn read_resource(

@@ -7,6 +7,7 @@
 //!   restart of either side changes nothing.
 //! - A question of the organism to the caller (`human: { people: [caller] }`) is a request for input, and its answer goes to the
 //!   thread that waits.
+//! - Skills tell a model how to use the tools: files of the settings, and one that is made of the contracts.
 //! - Each request has a principal: that of the token over HTTP, and the client of the stream otherwise.
 //!
 //! Not here: the authentication, which is the gateway's, and the framing of the protocol, which is the crate `rmcp`'s.
@@ -17,6 +18,7 @@ mod directory;
 mod handler;
 mod http;
 mod question;
+mod skill;
 mod stdio;
 mod stream;
 mod task;
@@ -35,6 +37,7 @@ use crate::gateway::Gateway;
 use crate::gateway::facade::AppState;
 use crate::listeners::human::CALLER;
 use crate::settings::McpSettings;
+use skill::Served;
 pub use stdio::{LineStream, serve_stdio};
 pub use stream::{StreamError, open_stream};
 use tools::Tools;
@@ -79,6 +82,8 @@ impl Server {
 struct Face {
     app: Arc<AppState>,
     settings: McpSettings,
+    /// The skills of the settings.
+    skills: Vec<Served>,
     /// The tools of each client that has asked.
     tools: Mutex<HashMap<Name, Arc<Tools>>>,
     /// Seals the state of a call that its client hands back.
@@ -95,7 +100,8 @@ impl Face {
         let codec = RequestStateCodec::try_new(secret).expect("a key of 32 bytes is long enough");
         let caller = Name::parse(CALLER).ok().filter(|name| app.organism().people().knows(name));
         let caller = caller.map(|name| Answerer { name, is_operator: false });
-        Self { app, settings, tools: Mutex::default(), codec, caller, asking: Mutex::default() }
+        let skills = settings.skills.iter().map(Served::of).collect();
+        Self { app, settings, skills, tools: Mutex::default(), codec, caller, asking: Mutex::default() }
     }
 
     fn tools(&self, client: &Name) -> Arc<Tools> {

@@ -10,6 +10,7 @@ use systole_core::protocol::boot_qname;
 use systole_core::vocab::{Name, QName, ns};
 use systole_xml::schema::{Payload, PayloadSchema};
 
+use super::skill::Served;
 use crate::mcp::content::{Content, Read};
 use crate::runtime::Organism;
 use crate::settings::{McpPrompt, McpSettings, McpTask, McpTool};
@@ -23,6 +24,8 @@ const NAME: usize = 128;
 pub(super) struct Tools {
     pub(super) tools: Vec<Tool>,
     pub(super) prompts: Vec<Prompt>,
+    /// The skill that tells how to call them.
+    pub(super) skill: Option<Served>,
     calls: HashMap<String, Call>,
     prompt_calls: HashMap<String, Call>,
 }
@@ -39,8 +42,13 @@ impl Tools {
     /// The tools of a client.
     pub(super) fn of(organism: &Organism, settings: &McpSettings, client: &Name) -> Self {
         let (blueprint, catalog) = (organism.blueprint(), organism.catalog());
-        let mut made =
-            Self { tools: Vec::new(), prompts: Vec::new(), calls: HashMap::new(), prompt_calls: HashMap::new() };
+        let mut made = Self {
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            skill: None,
+            calls: HashMap::new(),
+            prompt_calls: HashMap::new(),
+        };
         let Some(party @ Party::Client(_)) = blueprint.party(client.as_str()) else { return made };
         let mut taken = HashSet::new();
         for payload in blueprint.calls(party).iter().filter(|payload| is_offered(payload)) {
@@ -61,6 +69,10 @@ impl Tools {
                 made.calls.insert(name, Call::new(contract, schema, set.task));
             }
         }
+        let told = made.tools.iter().filter_map(|tool| {
+            Some((&*tool.name, tool.description.as_deref().unwrap_or_default(), &made.calls.get(&*tool.name)?.schema))
+        });
+        made.skill = Served::of_tools(&blueprint.organism, told);
         made
     }
 
