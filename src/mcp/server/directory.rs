@@ -6,7 +6,9 @@ use rmcp::model::{
     ReadResourceResult, Reference, Resource, ResourceContents, ResourceTemplate, Role,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use systole_core::vocab::Name;
 use systole_xml::schema::PayloadSchema;
@@ -60,7 +62,7 @@ impl Face {
         };
         let wanted = Wanted {
             name: &params.name,
-            object: object(params.arguments),
+            object: object(Some(as_values(call.schema.json_schema(), params.arguments.unwrap_or_default())?)),
             state: params.request_state,
             responses: params.input_responses.unwrap_or_default(),
             is_task: false,
@@ -214,12 +216,82 @@ pub(super) fn complete(tools: &Tools, params: &CompleteRequestParams) -> Complet
     CompleteResult::new(info.unwrap_or_default())
 }
 
-fn enumerated(schema: &Value, name: &str) -> Vec<String> {
-    let property = &schema["properties"][name];
-    let property = match property["$ref"].as_str().and_then(|place| schema.pointer(place.strip_prefix('#')?)) {
-        Some(definition) => definition,
-        None => property,
+/// The schema behind a reference, or the schema itself.
+fn resolved<'s>(document: &'s Value, schema: &'s Value) -> &'s Value {
+    schema["$ref"].as_str().and_then(|place| document.pointer(place.strip_prefix('#')?)).unwrap_or(schema)
+}
+
+/// The form in which an argument of a prompt is written: the protocol has texts alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    Whole,
+    Number,
+    Flag,
+    /// JSON, of a list, an object, or what the schema doesn't say.
+    Json,
+}
+
+impl Form {
+    /// The form of a property of a payload.
+    pub(super) fn of(document: &Value, property: &Value) -> Self {
+        let property = resolved(document, property);
+        let texts = ["enum", "const"].iter().filter_map(|key| property.get(*key));
+        let mut texts = texts.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+        match &property["type"] {
+            Value::String(kind) => match kind.as_str() {
+                "string" => Self::Text,
+                "integer" => Self::Whole,
+                "number" => Self::Number,
+                "boolean" => Self::Flag,
+                _ => Self::Json,
+            },
+            Value::Array(kinds) if kinds.iter().any(|kind| kind == "string") => Self::Text,
+            Value::Null if texts.any(Value::is_string) => Self::Text,
+            _ => Self::Json,
+        }
+    }
+
+    /// The words for what stands in the text.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Text => "a text",
+            Self::Whole => "a whole number, such as 2",
+            Self::Number => "a number, such as 1.5",
+            Self::Flag => "true or false",
+            Self::Json => "JSON, such as [\"a\"] for a list of texts",
+        }
+    }
+}
+
+/// The arguments of a prompt as values: the protocol has texts, and the payload may have numbers, flags, lists and objects. A
+/// number keeps its digits. The contract judges the values.
+///
+/// # Errors
+/// The argument that has another form.
+fn as_values(schema: &Value, arguments: Map<String, Value>) -> Result<BTreeMap<String, Box<RawValue>>, ErrorData> {
+    let value = |(name, given): (String, Value)| {
+        let form = Form::of(schema, &schema["properties"][&name]);
+        let json = match &given {
+            // An unknown argument is refused by the contract.
+            Value::String(text) if form != Form::Text && schema["properties"].get(&name).is_some() => {
+                text.trim().to_owned()
+            }
+            given => given.to_string(),
+        };
+        match RawValue::from_string(json) {
+            Ok(json) => Ok((name, json)),
+            Err(_) => {
+                let why = format!("/{name}: write {}, as a text; found {given}", form.words());
+                Err(ErrorData::invalid_params(why, Some(json!({ "pointer": format!("/{name}") }))))
+            }
+        }
     };
+    arguments.into_iter().map(value).collect()
+}
+
+fn enumerated(schema: &Value, name: &str) -> Vec<String> {
+    let property = resolved(schema, &schema["properties"][name]);
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     property["enum"].as_array().into_iter().flatten().map(text).collect()
 }
@@ -237,6 +309,39 @@ mod tests {
             assert!(!fits("test://template/{id}/data", other), "{other}");
         }
         assert!(!fits("a://{x}", "a://1/2") && !fits("a://b", "a://bc"));
+    }
+
+    #[test]
+    fn arguments_of_prompts_are_texts_that_become_values() {
+        let schema = json!({
+            "properties": {
+                "name": { "type": "string" }, "unit": { "$ref": "#/$defs/unit" }, "count": { "type": "integer" },
+                "size": { "type": "number" }, "loud": { "type": "boolean" }, "lines": { "type": "array" },
+                "note": { "type": ["string", "null"] },
+            },
+            "$defs": { "unit": { "enum": ["metre", "mile"] } },
+        });
+        let values = |arguments: Value| {
+            as_values(&schema, arguments.as_object().unwrap().clone())
+                .map(|values| serde_json::to_string(&values).unwrap())
+                .map_err(|error| error.message.into_owned())
+        };
+        let given = json!({
+            "name": "7", "unit": "mile", "count": " 12345678901234567890123 ", "size": "1.50", "loud": "true",
+            "lines": "[1, \"a\"]", "note": "true", "other": "9",
+        });
+        let expected = r#"{"count":12345678901234567890123,"lines":[1, "a"],"loud":true,"name":"7","note":"true","other":"9","size":1.50,"unit":"mile"}"#;
+        assert_eq!(values(given).unwrap(), expected);
+        assert_eq!(values(json!({ "count": 3, "loud": false })).unwrap(), r#"{"count":3,"loud":false}"#);
+        for (given, why) in [
+            (json!({ "count": "two" }), "/count: write a whole number, such as 2, as a text; found \"two\""),
+            (json!({ "size": "" }), "/size: write a number"),
+            (json!({ "loud": "yes" }), "/loud: write true or false"),
+            (json!({ "lines": "a" }), "/lines: write JSON"),
+        ] {
+            let said = values(given).unwrap_err();
+            assert!(said.starts_with(why), "{said}");
+        }
     }
 
     #[test]

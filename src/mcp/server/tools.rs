@@ -10,6 +10,7 @@ use systole_core::protocol::boot_qname;
 use systole_core::vocab::{Name, QName, ns};
 use systole_xml::schema::{Payload, PayloadSchema};
 
+use super::directory::Form;
 use super::skill::Served;
 use crate::mcp::content::{Content, Read};
 use crate::runtime::Organism;
@@ -188,10 +189,10 @@ fn prompt_of(name: &str, set: &McpPrompt, told: String, schema: &PayloadSchema) 
     let required: Vec<&str> = object["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let argument = |(name, value): (&String, &Value)| {
         let argument = PromptArgument::new(name).with_required(required.contains(&name.as_str()));
-        match value["description"].as_str() {
-            Some(description) => argument.with_description(description),
-            None => argument,
-        }
+        let form = Form::of(object, value);
+        let written = (form != Form::Text).then(|| format!("Write {}.", form.words()));
+        let about = value["description"].as_str().map(str::to_owned).into_iter().chain(written).collect::<Vec<_>>();
+        if about.is_empty() { argument } else { argument.with_description(about.join(" ")) }
     };
     let arguments: Vec<_> = object["properties"].as_object().into_iter().flatten().map(argument).collect();
     let description = set.description.clone().unwrap_or(told);
