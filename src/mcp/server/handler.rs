@@ -98,8 +98,7 @@ impl Handler {
                 NumberOrString::Number(id) => id.to_string(),
                 NumberOrString::String(id) => format!("\"{id}\""),
             };
-            let key = key.or_else(|| Some(format!("mcp:{session}:{id}")));
-            let key = key.filter(|key| key.len() <= KEY_BYTES);
+            let key = key.or_else(|| Some(of_request(session, &id)));
             return Ok(Who {
                 client: name.clone(),
                 known: None,
@@ -144,6 +143,15 @@ impl Handler {
             Ok(count) => CallToolResult::success(vec![ContentBlock::text(format!("{count} confirmed"))]),
             Err(problem) => answer::refusal(&problem),
         }
+    }
+}
+
+/// The idempotency key of a request of a stream: an id of any length has one.
+fn of_request(session: &str, id: &str) -> String {
+    let key = format!("mcp:{session}:{id}");
+    match key.len() <= KEY_BYTES {
+        true => key,
+        false => format!("mcp:{}", blake3::hash(key.as_bytes()).to_hex()),
     }
 }
 
@@ -465,5 +473,19 @@ impl ServerHandler for Handler {
 
     async fn unsubscribe(&self, _: UnsubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_of_any_length_has_a_key_of_its_own() {
+        assert_eq!(of_request("7-1", "\"a\""), "mcp:7-1:\"a\"");
+        let long = |end: &str| of_request("7-1", &format!("{}{end}", "x".repeat(300)));
+        assert!(long("1").len() <= KEY_BYTES);
+        assert_eq!(long("1"), long("1"));
+        assert_ne!(long("1"), long("2"));
     }
 }

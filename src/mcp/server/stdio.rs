@@ -23,7 +23,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::time::{sleep, timeout};
 
 /// Most bytes of a line of a host, for the relay and for the organism.
-const LINE: usize = 16 << 20;
+pub(super) const LINE: usize = 16 << 20;
 /// Bytes that are kept of a line that is too long.
 const BEGINNING: usize = 1024;
 /// Most requests without an answer, of a host and to it.
@@ -375,7 +375,7 @@ fn parsed(line: &[u8]) -> Value {
 }
 
 /// The refusal of a request; `id` as JSON.
-fn refusal(id: &str, code: i32, why: &str) -> Vec<u8> {
+pub(super) fn refusal(id: &str, code: i32, why: &str) -> Vec<u8> {
     let why = Value::String(why.to_owned());
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{why}}}}}"#).into_bytes()
 }

@@ -21,7 +21,7 @@ use tokio::sync::Mutex;
 
 use super::Server;
 use super::handler::{Handler, StreamClient, not_served};
-use super::stdio::{Line, LineStream, Lines, write};
+use super::stdio::{LINE, Line, LineStream, Lines, refusal, write};
 use super::written::Written;
 use crate::gateway::facade::{AppState, Problem};
 use crate::gateway::upgrade_operator;
@@ -137,7 +137,17 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Transport<RoleServer> for Wire<
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let to = self.write.clone();
         async move {
-            let line = serde_json::to_vec(&item).map_err(io::Error::other)?;
+            let mut line = serde_json::to_vec(&item).map_err(io::Error::other)?;
+            if line.len() > LINE {
+                let Some(refused) = too_long(&item) else {
+                    tracing::warn!(
+                        bytes = line.len(),
+                        "a notification or a request to a host is left out: it has more than {LINE} bytes"
+                    );
+                    return Ok(());
+                };
+                line = refused;
+            }
             write(&mut *to.lock().await, &line).await
         }
     }
@@ -161,6 +171,16 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Transport<RoleServer> for Wire<
     async fn close(&mut self) -> io::Result<()> {
         self.write.lock().await.shutdown().await
     }
+}
+
+/// The answer instead of one that is longer than a line may be; none if no request of the host is answered.
+fn too_long(item: &TxJsonRpcMessage<RoleServer>) -> Option<Vec<u8>> {
+    let JsonRpcMessage::Response(response) = item else { return None };
+    let id = serde_json::to_string(&response.id).ok()?;
+    let why = format!(
+        "the answer has more than {LINE} bytes, the most that a line has: the call has taken effect; ask for less, or over HTTP"
+    );
+    Some(refusal(&id, -32603, &why))
 }
 
 /// Opens a stream to the running organism that has this journal, for a client, by default that of its settings.
