@@ -1,6 +1,6 @@
 //! A call from its submission to its answer: cancellation, progress, and questions to the caller on the way.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::Face;
 use super::handler::Who;
-use super::question::{Asking, PATIENCE};
+use super::question::{Asking, Handled, PATIENCE, Taken};
 use super::tools::Call;
 use crate::drafts::{DraftNews, Drafts};
 use crate::gateway::facade::{AppState, Problem, SentAnswer};
@@ -136,12 +136,11 @@ impl Face {
         let Sent { id, conversation, mut answering } = sent;
         let able = context.client_capabilities();
         let mut told = Told::of(self, context, conversation).await;
-        let (mut answered, mut wrong) = (HashSet::new(), HashMap::new());
+        let (mut handled, mut wrong) = (Handled::default(), HashMap::new());
         if !responses.is_empty() {
-            for asking in self.questions(conversation, &answered, &wrong).await {
-                if self.answer(&asking, able.as_ref(), &responses, &mut wrong).await {
-                    answered.insert(asking.question);
-                }
+            for asking in self.questions(conversation, &handled, &wrong).await {
+                let taken = self.answer(&asking, able.as_ref(), &responses, &mut wrong).await;
+                handled.note(asking, taken);
             }
         }
         if is_task && wrong.is_empty() {
@@ -155,13 +154,13 @@ impl Face {
         loop {
             if is_news && asked.is_none() {
                 is_news = false;
-                for asking in self.questions(conversation, &answered, &wrong).await {
+                for asking in self.questions(conversation, &handled, &wrong).await {
                     let Some(requests) = asking.requests(able.as_ref()) else {
                         if self.unasked(&asking, None).await {
                             if is_stateless(context) {
                                 return Err(ErrorData::missing_required_client_capability(asking.needs()));
                             }
-                            answered.insert(asking.question);
+                            handled.note(asking, Taken::Reply);
                         }
                         continue;
                     };
@@ -202,14 +201,13 @@ impl Face {
                 }
                 responses = answer_of(&mut asked) => {
                     if let Some((asking, _)) = asked.take() {
-                        let done = match responses {
+                        let taken = match responses {
                             Ok(responses) => self.answer(&asking, able.as_ref(), &responses, &mut wrong).await,
                             // Such as a client that has gone, or can't after all.
-                            Err(why) => self.unasked(&asking, Some(&why)).await,
+                            Err(why) if self.unasked(&asking, Some(&why)).await => Taken::Reply,
+                            Err(_) => Taken::No,
                         };
-                        if done {
-                            answered.insert(asking.question);
-                        }
+                        handled.note(asking, taken);
                     }
                     is_news = true;
                 }

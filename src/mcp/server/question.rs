@@ -1,6 +1,6 @@
 //! Questions of an organism to the caller of a conversation, as requests for input: forms, or raw requests of a listener.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::Face;
 use super::answer::words;
 use crate::gateway::facade::Problem;
 use crate::mcp::content::{Raw, Requests, Responses};
-use crate::operations::{QuestionError, QuestionRecord, Wanted};
+use crate::operations::{QuestionError, QuestionRecord, QuestionStateRecord, Wanted};
 
 /// The property of a form for a text that has no name.
 const ANSWER: &str = "answer";
@@ -40,6 +40,45 @@ pub(super) struct Asking {
     /// The requests by their keys; none if they are none of the protocol.
     requests: Option<InputRequests>,
     form: Option<Form>,
+    /// The answers to the calls that were made for it.
+    told: Vec<String>,
+}
+
+/// The effect of an answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It took effect, or the question is over.
+    Reply,
+    /// It made calls: the question comes again with their answers.
+    Calls,
+    /// It was none, or the question stays open.
+    No,
+}
+
+/// Questions that a call needn't ask: those that are over, or that wait for the answers to calls of their person.
+#[derive(Debug, Default)]
+pub(super) struct Handled(HashMap<String, Option<Vec<String>>>);
+
+impl Handled {
+    /// Notes the effect of an answer to a question.
+    pub(super) fn note(&mut self, asking: Asking, taken: Taken) {
+        let told = match taken {
+            Taken::Reply => None,
+            Taken::Calls => Some(asking.told),
+            Taken::No => return,
+        };
+        self.0.insert(asking.question, told);
+    }
+
+    /// Checks whether a question is over.
+    fn is_over(&self, question: &str) -> bool {
+        self.0.get(question).is_some_and(Option::is_none)
+    }
+
+    /// Checks whether a question waits for the answers to calls: those that it had then are all that it has.
+    fn awaits_answers(&self, question: &QuestionRecord) -> bool {
+        matches!(self.0.get(&question.question), Some(Some(told)) if *told == question.told)
+    }
 }
 
 /// The way from a form back to a payload.
@@ -51,23 +90,26 @@ struct Form {
 }
 
 impl Face {
-    /// The open questions of a conversation to its caller, but for those in `but`. `wrong` has the reasons why an earlier answer
+    /// The open questions of a conversation to its caller, but for those that needn't be asked. `wrong` has the reasons why an earlier answer
     /// was none.
     pub(super) async fn questions(
         &self,
         conversation: ThreadId,
-        but: &HashSet<String>,
+        but: &Handled,
         wrong: &HashMap<String, String>,
     ) -> Vec<Asking> {
         let Some(caller) = &self.caller else { return Vec::new() };
         let questions = self.app.organism().questions(caller.clone());
         let mut open = Vec::new();
         for record in questions.of(conversation).await {
-            if but.contains(&record.question) {
+            if but.is_over(&record.question) {
                 continue;
             }
             // One that ended meanwhile asks nothing.
             let Ok(whole) = questions.look(&record.question).await else { continue };
+            if but.awaits_answers(&whole) {
+                continue;
+            }
             let Ok(offers) = questions.offers(&record.question).await else { continue };
             open.push(self.asking(&whole, &offers, wrong.get(&record.question)));
         }
@@ -133,7 +175,8 @@ impl Face {
         let payload = canonicalize(&Bytes::from(text.clone()), &organism.blueprint().limits.xml).ok();
         let raw = payload.as_ref().filter(|payload| *payload.root() == Requests::qname());
         if let Some(raw) = raw.and_then(|payload| decode_canonical::<Requests>(payload).ok()) {
-            return Asking { question, is_callers_alone, requests: raw_requests(raw), form: None };
+            let requests = raw_requests(raw);
+            return Asking { question, is_callers_alone, requests, form: None, told: record.told.clone() };
         }
         let said = payload.and_then(|payload| organism.catalog().to_named_json(&payload));
         let said = said.and_then(|json| serde_json::from_str::<Map<String, Value>>(&json).ok()).map_or(text, |named| {
@@ -142,31 +185,34 @@ impl Face {
                 _ => Value::Object(named).to_string(),
             }
         });
-        let message = match wrong {
+        let mut message = match wrong {
             Some(wrong) => format!("The last answer was refused: {wrong}\n\n{} asks: {said}", record.listener),
             None => format!("{} asks: {said}", record.listener),
         };
+        if !record.told.is_empty() {
+            message = format!("{message}\n\nThe answers to your calls:\n{}", record.told.join("\n"));
+        }
         let (schema, form) = form(offers);
         let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });
         let request = json!({ "method": "elicitation/create", "params": params });
         let requests = serde_json::from_value(request).ok().map(|request| [(question.clone(), request)].into());
-        Asking { question, is_callers_alone, requests, form: Some(form) }
+        Asking { question, is_callers_alone, requests, form: Some(form), told: record.told.clone() }
     }
 
-    /// Hands the answers in `responses` to a question of a client with these capabilities; returns whether they took effect. A
-    /// question without all of its answers stays open.
+    /// Hands the answers in `responses` to a question of a client with these capabilities. A question without all of its answers
+    /// stays open.
     pub(super) async fn answer(
         &self,
         asking: &Asking,
         able: Option<&ClientCapabilities>,
         responses: &InputResponses,
         wrong: &mut HashMap<String, String>,
-    ) -> bool {
-        let (Some(caller), Some(requests)) = (&self.caller, asking.requests(able)) else { return false };
+    ) -> Taken {
+        let (Some(caller), Some(requests)) = (&self.caller, asking.requests(able)) else { return Taken::No };
         let given: BTreeMap<&String, &Value> =
             requests.keys().filter_map(|key| Some((key, responses.get(key)?))).collect();
         if given.len() < requests.len() {
-            return false;
+            return Taken::No;
         }
         self.settle(caller, asking, &given, wrong).await
     }
@@ -195,19 +241,19 @@ impl Face {
         asking: &Asking,
         given: &BTreeMap<&String, &Value>,
         wrong: &mut HashMap<String, String>,
-    ) -> bool {
+    ) -> Taken {
         let questions = self.app.organism().questions(caller.clone());
         let Some(form) = &asking.form else {
             let raw =
                 |(key, value): (&&String, &&Value)| Raw { key: key.to_string(), method: None, json: value.to_string() };
             let responses = Responses { response: given.iter().map(raw).collect() };
             let done = match encode(&responses) {
-                Ok(payload) => questions.answer(&asking.question, payload.bytes().clone()).await.map(drop),
+                Ok(payload) => questions.answer(&asking.question, payload.bytes().clone()).await,
                 Err(error) => Err(QuestionError::Invalid(error.to_string())),
             };
             return settled(done, asking, wrong);
         };
-        let Some(response) = given.values().next() else { return false };
+        let Some(response) = given.values().next() else { return Taken::No };
         if response["action"] != "accept" {
             let why = match response["action"].as_str() {
                 Some("decline") => "the caller declined to answer",
@@ -215,30 +261,36 @@ impl Face {
                 _ => {
                     let why = "an answer has an action: accept, decline or cancel";
                     wrong.insert(asking.question.clone(), why.to_owned());
-                    return false;
+                    return Taken::No;
                 }
             };
-            return settled(questions.decline(&asking.question, why).await.map(drop), asking, wrong);
+            return settled(questions.decline(&asking.question, why).await, asking, wrong);
         }
         let json = form.payload(&response["content"]);
         let xml = match self.app.answer_as_xml(caller, &asking.question, json.as_bytes()).await {
             Ok(xml) => xml,
             Err(problem) => {
                 wrong.insert(asking.question.clone(), words(&problem));
-                return false;
+                return Taken::No;
             }
         };
-        settled(questions.answer(&asking.question, xml).await.map(drop), asking, wrong)
+        settled(questions.answer(&asking.question, xml).await, asking, wrong)
     }
 }
 
 /// Notes the reason why an answer was none. One that came too late counts as done: the conversation goes on.
-fn settled(done: Result<(), QuestionError>, asking: &Asking, wrong: &mut HashMap<String, String>) -> bool {
+fn settled(
+    done: Result<QuestionStateRecord, QuestionError>,
+    asking: &Asking,
+    wrong: &mut HashMap<String, String>,
+) -> Taken {
     match done {
-        Ok(()) | Err(QuestionError::Unknown | QuestionError::Refused(QuestionRefusal::Over(_))) => true,
+        // Calls claim the question.
+        Ok(state) if state.state == "claimed" => Taken::Calls,
+        Ok(_) | Err(QuestionError::Unknown | QuestionError::Refused(QuestionRefusal::Over(_))) => Taken::Reply,
         Err(error) => {
             wrong.insert(asking.question.clone(), error.to_string());
-            false
+            Taken::No
         }
     }
 }
@@ -390,6 +442,33 @@ mod tests {
         let late = since.after(PATIENCE + Duration::from_secs(1));
         assert!(is_abandoned(&record(&["caller"]), late));
         assert!(!is_abandoned(&record(&["ada", "caller"]), late), "ada may answer");
+    }
+
+    #[test]
+    fn a_question_that_was_answered_with_a_call_comes_again_with_its_answer() {
+        let record = |told: &[&str]| -> QuestionRecord {
+            serde_json::from_value(json!({
+                "question": "q", "listener": "user", "from": "a", "thread": "t", "since": "2026-01-01T00:00:00Z",
+                "people": ["caller"], "operators": false, "state": "waiting", "told": told,
+            }))
+            .unwrap()
+        };
+        let asking = |told: &[&str]| Asking {
+            question: "q".to_owned(),
+            is_callers_alone: true,
+            requests: None,
+            form: None,
+            told: record(told).told,
+        };
+        let mut handled = Handled::default();
+        assert!(!handled.is_over("q") && !handled.awaits_answers(&record(&[])));
+        handled.note(asking(&[]), Taken::No);
+        assert!(!handled.awaits_answers(&record(&[])), "it is asked again at once");
+        handled.note(asking(&[]), Taken::Calls);
+        assert!(!handled.is_over("q") && handled.awaits_answers(&record(&[])));
+        assert!(!handled.awaits_answers(&record(&["42"])));
+        handled.note(asking(&["42"]), Taken::Reply);
+        assert!(handled.is_over("q"));
     }
 
     #[test]

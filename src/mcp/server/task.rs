@@ -1,6 +1,6 @@
 //! Calls as tasks: a task is a message of its client, and the journal has its state.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use rmcp::model::{
     ClientCapabilities, DetailedTask, ErrorData, GetTaskResult, InputRequests, InputResponses, JsonObject, Task,
@@ -13,6 +13,7 @@ use super::Face;
 use super::answer::{end, result};
 use super::call::unreadable;
 use super::handler::Who;
+use super::question::Handled;
 use crate::journal::Sent;
 
 /// Pause between two looks at a task, in milliseconds, as clients are told.
@@ -42,7 +43,7 @@ impl Face {
     ) -> Result<GetTaskResult, ErrorData> {
         let sent = self.task_of(who, id).await?;
         let payload = self.payload(&sent, able).await;
-        let task = self.with_status(&sent, payload.status(), self.app.now());
+        let task = self.with_status(&sent, payload.status(), sent.settled.unwrap_or_else(|| self.app.now()));
         Ok(GetTaskResult::new(DetailedTask::new(task, payload)))
     }
 
@@ -60,7 +61,7 @@ impl Face {
                 None => {}
             },
             None if !sent.ended => {
-                let open = self.questions(sent.submission.root, &HashSet::new(), &HashMap::new()).await;
+                let open = self.questions(sent.submission.root, &Handled::default(), &HashMap::new()).await;
                 let requests: InputRequests =
                     open.iter().filter_map(|asking| asking.requests(able)).flatten().collect();
                 return match requests.is_empty() {
@@ -84,7 +85,7 @@ impl Face {
     ) -> Result<(), ErrorData> {
         let sent = self.task_of(who, id).await?;
         let mut wrong = HashMap::new();
-        for asking in self.questions(sent.submission.root, &HashSet::new(), &wrong.clone()).await {
+        for asking in self.questions(sent.submission.root, &Handled::default(), &wrong.clone()).await {
             self.answer(&asking, able, responses, &mut wrong).await;
         }
         match wrong.into_values().next() {

@@ -405,7 +405,12 @@ fn a_task_has_its_result_after_the_process_was_killed() {
     site.kill();
     site.start();
     let again = result(&site.who(&host), "tasks/get", task.clone(), &tasks());
-    assert_eq!(again["result"], done["result"]);
+    assert_eq!(
+        (&again["result"], &again["lastUpdatedAt"]),
+        (&done["result"], &done["lastUpdatedAt"]),
+        "it changed once"
+    );
+    assert!(done["createdAt"].as_str() < done["lastUpdatedAt"].as_str(), "{done}");
     // To another client there is no such task; and one that has ended can be cancelled without an effect.
     let hidden = message(&request(&site.who(&other), "tasks/get", task.clone(), &tasks()));
     assert_eq!(hidden["error"]["code"], -32602, "{hidden}");
@@ -707,4 +712,229 @@ fn a_call_shows_nothing_and_ends_once_its_token_is_revoked() {
     let answer = crate::kit::answer(call);
     assert!(!answer.body.contains("notifications/progress"), "{answer:?}");
     assert!(message(&answer)["error"]["message"].as_str().unwrap().contains("the token was revoked"), "{answer:?}");
+}
+
+/// Prompts with values, a program with a large result, a person who may call, and a folder of a skill.
+const FACE: &str = r#"organism: { name: "My Shop" }
+durability: process
+limits: { message_bytes: 24MiB }
+gateway: { listen: "127.0.0.1:0" }
+mcp:
+  as: host
+  origins: ["http://x"]
+  tools: [{ call: parrot.say, name: say }]
+  prompts: [{ call: sums.order, name: sum }]
+  skills: [skills/refunds]
+clients: [{ name: host, calls: [parrot, sums, large, user] }]
+listeners:
+  - { name: parrot, description: Repeats., echo: true, schemas: [t.xsd], accepts: ["{urn:t}say"] }
+  - { name: sums, echo: true, accepts: ["{urn:t}order"] }
+  - name: large
+    command: [sh, -c, "echo '<answer xmlns=\"urn:t\">'; head -c 17000000 /dev/zero | tr '\\0' x; echo '</answer>'"]
+    accepts: ["{urn:t}fail"]
+    replies: ["{urn:t}answer"]
+  - name: user
+    human: { people: [caller] }
+    accepts: ["{urn:t}note"]
+    replies: ["{urn:t}answer"]
+    calls: [parrot]
+"#;
+
+/// A site of that organism, with the files of the skill.
+fn faced() -> Site {
+    let site = Site::idle(FACE);
+    let skill = site.folder.join("skills/refunds");
+    fs::create_dir_all(skill.join("references/deep")).unwrap();
+    let main = "---\nname: refunds\ndescription: Pays back.\nlicense: MIT\n---\n# Refunds\n";
+    fs::write(skill.join("SKILL.md"), main).unwrap();
+    fs::write(skill.join("references/a b.md"), "text").unwrap();
+    fs::write(skill.join("references/deep/picture.png"), [0xff, 0, 1]).unwrap();
+    fs::write(skill.join(".hidden"), "not served").unwrap();
+    site
+}
+
+#[test]
+fn skills_are_listed_with_all_of_their_files_and_read() {
+    let mut site = faced();
+    site.start();
+    let host = site.party("host");
+    let ask = |method: &str, params: Value| result(&host, method, params, &json!({}));
+    let able = ask("server/discover", json!({}))["capabilities"]["extensions"].clone();
+    assert_eq!(able["io.modelcontextprotocol/skills"], json!({ "directoryRead": true }), "{able}");
+    let listed = ask("skills/list", json!({}));
+    assert!(listed["ttlMs"].is_number() && listed["cacheScope"] == "private", "{listed}");
+    let [refunds, own] = listed["skills"].as_array().unwrap().as_slice() else { panic!("{listed}") };
+    assert_eq!(refunds["uri"], "skill://refunds/SKILL.md");
+    assert_eq!(refunds["frontmatter"], json!({ "name": "refunds", "description": "Pays back.", "license": "MIT" }));
+    let files: Vec<_> =
+        refunds["resources"].as_array().unwrap().iter().map(|file| file["uri"].as_str().unwrap()).collect();
+    let all = [
+        "skill://refunds/SKILL.md",
+        "skill://refunds/references/a%20b.md",
+        "skill://refunds/references/deep/picture.png",
+    ];
+    assert_eq!(files, all, "without what is hidden");
+    assert_eq!(refunds["resources"][1]["size"], 4);
+    // As `printf text | sha256sum` prints it.
+    let digest = "sha256:982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1";
+    assert_eq!(refunds["resources"][1]["digest"], digest);
+    assert_eq!(ask("skills/get", json!({ "uri": all[0] }))["skill"], *refunds);
+    let read = |uri: &str| ask("resources/read", json!({ "uri": uri }))["contents"][0].clone();
+    let main = read(all[0]);
+    assert_eq!(
+        (&main["mimeType"], main["text"].as_str().map(str::len)),
+        (&json!("text/markdown"), refunds["resources"][0]["size"].as_u64().map(|size| size as usize))
+    );
+    assert_eq!(read(all[1])["text"], "text");
+    assert_eq!((&read(all[2])["mimeType"], &read(all[2])["blob"]), (&json!("image/png"), &json!("/wAB")));
+    // That of the tools is made of the contracts.
+    assert_eq!(own["uri"], "skill://my-shop/SKILL.md");
+    let main = read("skill://my-shop/SKILL.md")["text"].as_str().unwrap().to_owned();
+    assert!(main.contains("[say](references/say.md): Repeats."), "{main}");
+    let say = read("skill://my-shop/references/say.md")["text"].as_str().unwrap().to_owned();
+    assert!(say.contains("such as\n\n    {\"$\":") && say.contains("urn:t"), "{say}");
+    // Folders, and what is none.
+    let folder = |uri: &str| {
+        let listed = ask("resources/directory/read", json!({ "uri": uri }));
+        let names =
+            |child: &Value| format!("{} {}", child["name"].as_str().unwrap(), child["mimeType"].as_str().unwrap());
+        listed["resources"].as_array().unwrap().iter().map(names).collect::<Vec<_>>()
+    };
+    assert_eq!(folder("skill://refunds"), ["refunds text/markdown", "references inode/directory"]);
+    assert_eq!(folder("skill://refunds/references"), ["a%20b.md text/markdown", "deep inode/directory"]);
+    for (method, uri) in [
+        ("resources/directory/read", "skill://refunds/SKILL.md"),
+        ("resources/directory/read", "skill://"),
+        ("skills/get", "skill://refunds/references/SKILL.md"),
+        ("resources/read", "skill://refunds/.hidden"),
+        ("resources/read", "skill://refunds/../refunds/SKILL.md"),
+    ] {
+        let refused = message(&request(&host, method, json!({ "uri": uri }), &json!({})));
+        assert_eq!(refused["error"]["code"], -32602, "{method} {uri}: {refused}");
+    }
+    // A host without the extension finds it among the resources.
+    let resources = ask("resources/list", json!({}))["resources"].to_string();
+    assert!(resources.contains(all[0]) && !resources.contains(all[1]), "{resources}");
+    site.stop();
+}
+
+#[test]
+fn a_skill_that_hosts_would_refuse_keeps_the_organism_from_running() {
+    let site = faced();
+    let skill = site.folder.join("skills/refunds");
+    let refused = |part: &str| {
+        let output = site.systole(&["check", "organism.yaml"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && said.contains(part), "{part}: {said}");
+    };
+    std::os::unix::fs::symlink("/etc/passwd", skill.join("link")).unwrap();
+    refused("link is a symbolic link");
+    fs::remove_file(skill.join("link")).unwrap();
+    fs::write(skill.join("SKILL.md"), "---\nname: other\ndescription: a\n---\n").unwrap();
+    refused("its name is 'other', and its folder 'refunds'");
+    fs::write(skill.join("large"), vec![0; 17 << 20]).unwrap();
+    refused("its files have more than 16777216 bytes");
+    fs::remove_dir_all(&skill).unwrap();
+    refused("can't be read");
+}
+
+#[test]
+fn arguments_of_a_prompt_are_texts() {
+    let mut site = faced();
+    site.start();
+    let host = site.party("host");
+    let listed = result(&host, "prompts/list", json!({}), &json!({}));
+    let argument = &listed["prompts"][0]["arguments"][0];
+    assert_eq!(
+        (&argument["name"], &argument["description"]),
+        (&json!("$"), &json!("Write a whole number, such as 2."))
+    );
+    let ask = |text: &str| {
+        message(&request(&host, "prompts/get", json!({ "name": "sum", "arguments": { "$": text } }), &json!({})))
+    };
+    let written = ask("77");
+    assert!(written["result"]["messages"].to_string().contains("77"), "{written}");
+    let refused = ask("many");
+    assert_eq!(
+        (&refused["error"]["code"], &refused["error"]["data"]["pointer"]),
+        (&json!(-32602), &json!("/$")),
+        "{refused}"
+    );
+    assert!(refused["error"]["message"].as_str().unwrap().contains("a whole number"), "{refused}");
+    site.stop();
+}
+
+#[test]
+fn a_result_that_is_too_long_for_a_line_is_an_error_that_names_the_limit() {
+    let site = faced();
+    let mut host = Host::initialized(&site);
+    host.call(1, "large.fail", &json!({ "$": "now" }));
+    let refused = host.answer(&json!(1));
+    assert_eq!(refused["error"]["code"], -32603, "{}", refused.to_string().chars().take(500).collect::<String>());
+    assert!(refused["error"]["message"].as_str().unwrap().contains("16777216 bytes"), "{refused}");
+    host.call(2, "say", &json!({ "$": "on" }));
+    assert_eq!(text(&host.answer(&json!(2))["result"]), r#"{"$":"on"}"#);
+    assert_eq!(host.end().code(), Some(0));
+}
+
+#[test]
+fn a_request_with_a_long_id_takes_effect_once() {
+    let mut site = faced();
+    site.start();
+    let mut host = Host::of(&site, &[]);
+    host.initialize(&json!({ "elicitation": {} }));
+    let id = "x".repeat(300);
+    let params = json!({ "name": "user.note", "arguments": { "$": "once" } });
+    host.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
+    let open = |site: &Site| {
+        let output = site.systole(&["thread", "list", "--open", "--json"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().matches("\"host\"").count()
+    };
+    until("the conversation", || (open(&site) == 1).then_some(()));
+    // The process of the organism ends, and the relay sends the request again to the next one.
+    site.kill();
+    site.start();
+    host.call(7, "say", &json!({ "$": "on" }));
+    host.answer(&json!(7));
+    assert_eq!(open(&site), 1, "it is the same conversation");
+    host.kill();
+    site.stop();
+}
+
+#[test]
+fn a_person_may_call_before_the_answer_and_is_asked_again_with_what_came() {
+    let mut site = faced();
+    site.start();
+    let host = site.party("host");
+    let able = json!({ "elicitation": {} });
+    let call = json!({ "name": "user.note", "arguments": { "$": "May I?" } });
+    let mut asked = result(&host, "tools/call", call.clone(), &able);
+    let mut given = |json: &str| {
+        let (key, _) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
+        let mut retry = call.clone();
+        retry["inputResponses"] = json!({ key: { "action": "accept", "content": { "answer": json } } });
+        retry["requestState"] = asked["requestState"].clone();
+        asked = result(&host, "tools/call", retry, &able);
+        asked.clone()
+    };
+    let again = given(r#"{"say": "What do you say?"}"#);
+    assert_eq!(again["resultType"], "input_required", "{again}");
+    let said = again["inputRequests"].to_string();
+    assert!(said.contains("May I?") && said.contains("What do you say?"), "{said}");
+    assert_eq!(given(r#"{"answer": "yes"}"#)["structuredContent"], json!({ "$": "yes" }));
+    // The same in a session.
+    let mut session = Host::of(&site, &[]);
+    session.initialize(&able);
+    session.call(1, "user.note", &json!({ "$": "And now?" }));
+    for answer in [r#"{"say": "Hm."}"#, r#"{"answer": "no"}"#] {
+        let asked = session.next();
+        assert_eq!(asked["method"], "elicitation/create", "{asked}");
+        let content = json!({ "answer": answer });
+        session.send(
+            &json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "action": "accept", "content": content } }),
+        );
+    }
+    assert_eq!(text(&session.answer(&json!(1))["result"]), r#"{"$":"no"}"#);
+    assert_eq!(session.end().code(), Some(0));
+    site.stop();
 }

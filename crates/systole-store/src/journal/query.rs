@@ -202,6 +202,8 @@ pub struct Sent {
     pub at: Time,
     /// True if its conversation has ended.
     pub ended: bool,
+    /// Time of the first answer, or of the end of a conversation without one.
+    pub settled: Option<Time>,
     /// True if the first answer is a fault; `None` before the first answer.
     pub faulted: Option<bool>,
     /// The answers in order of number, without the skipped ones.
@@ -414,14 +416,17 @@ impl Query for JournalQuery {
             let found = reader.rows(
                 "WHERE id = ?1",
                 [id.as_uuid().as_bytes()],
-                |_, submission: SubmissionRecord, at, ended| Ok((submission, time(at), ended.is_some())),
+                |_, submission: SubmissionRecord, at, ended| Ok((submission, time(at), ended.map(time))),
             )?;
-            let Some((submission, at, ended)) = found.into_iter().next() else { return Ok(None) };
+            let Some((submission, at, over)) = found.into_iter().next() else { return Ok(None) };
             let root = submission.root.as_uuid().as_bytes();
-            let first = "SELECT fault IS NOT NULL FROM egress WHERE root = ?1 ORDER BY number LIMIT 1";
-            let faulted = reader.db.prepare_cached(first)?.query_row([root], |row| row.get(0)).optional()?;
+            let look = "SELECT fault IS NOT NULL, at FROM egress WHERE root = ?1 ORDER BY number LIMIT 1";
+            let first = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, time(row.get(1)?)));
+            let first = reader.db.prepare_cached(look)?.query_row([root], first).optional()?;
             let (answers, has_more) = answers(reader, root, skip, bytes)?;
-            Ok(Some(Sent { submission, at, ended, faulted, answers, has_more }))
+            let settled = first.map(|(_, at)| at).or(over);
+            let (ended, faulted) = (over.is_some(), first.map(|(faulted, _)| faulted));
+            Ok(Some(Sent { submission, at, ended, settled, faulted, answers, has_more }))
         }))
     }
 
