@@ -20,7 +20,9 @@ pub(crate) mod run;
 pub mod signals;
 pub(crate) mod streams;
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::str::FromStr;
 
 #[cfg(feature = "gateway")]
@@ -34,6 +36,7 @@ use systole_core::core::{JoinPosition, Message};
 #[cfg(feature = "gateway")]
 use systole_core::vocab::Name;
 use systole_core::vocab::{MessageId, ThreadId, Time, Traceparent, trace_of};
+use tokio::process::Command;
 
 pub use conceal::conceal;
 #[doc(hidden)]
@@ -61,6 +64,23 @@ impl CommandSpec {
     /// A program without arguments and further variables, in that working directory.
     pub fn new(program: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), arguments: Vec::new(), env: Vec::new(), directory: directory.into() }
+    }
+
+    /// The command of the program, with an environment of these variables alone, and pipes as its standard streams.
+    pub(crate) fn command(
+        &self,
+        environment: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
+    ) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .current_dir(&self.directory)
+            .env_clear()
+            .envs(environment)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
     }
 }
 

@@ -6,14 +6,14 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::pin::pin;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::io::Errno;
 use systole_core::vocab::Name;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::runtime::Handle;
 
 use super::ending::{self, Ends};
@@ -202,15 +202,8 @@ impl Process {
     fn spawn(invocation: &Invocation<'_>) -> io::Result<Self> {
         let Invocation { spec, environment, input, inherited, ends, .. } = invocation;
         let input = sealed("systole-payload", |out| out.write_all(input))?;
-        let mut command = Command::new(&spec.program);
-        command
-            .args(&spec.arguments)
-            .current_dir(&spec.directory)
-            .env_clear()
-            .envs(environment.iter().map(|(key, value)| (key, value)))
-            .stdin(input)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        let mut command = spec.command(environment.iter().map(|(key, value)| (key, value)));
+        command.stdin(input);
         let (child, group) = guard::spawn(command, inherited.clone())?;
         let mut process = Self::new(child, group);
         (process.is_patient, process.ends) = (false, ends.cloned());

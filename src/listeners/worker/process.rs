@@ -5,14 +5,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::pin::pin;
-use std::process::Stdio;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::vocab::{Limits, Name};
 use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
 use super::connection::Connection;
@@ -50,18 +49,11 @@ pub(super) struct Worker {
 pub(super) fn spawn(spec: &CommandSpec, limits: &Limits) -> io::Result<(LineProcess, Streams)> {
     let (reader, writer) = io::pipe()?;
     let writer = File::from(OwnedFd::from(writer));
-    let mut command = Command::new(&spec.program);
+    let mut command = spec.command(passed_on(&spec.env));
     command
-        .args(&spec.arguments)
-        .current_dir(&spec.directory)
-        .env_clear()
-        .envs(passed_on(&spec.env))
         // The same descriptor number as here: a fixed one might be in use for the start.
         .env(DESCRIPTOR, writer.as_raw_fd().to_string())
-        .env(LONGEST, line::longest(limits).to_string())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .env(LONGEST, line::longest(limits).to_string());
     let (child, group) = guard::spawn(command, Some(Arc::new(writer)))?;
     let mut process = Process::new(child, group);
     let streams = process.take_streams();

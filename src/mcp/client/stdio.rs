@@ -7,7 +7,6 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::pin::pin;
-use std::process::Stdio;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +18,7 @@ use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use systole_core::vocab::{Limits, Name};
 use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStdin, Command};
+use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -53,16 +52,7 @@ pub(super) struct Server {
 impl Server {
     /// Starts a program.
     pub(super) fn start(spec: &CommandSpec, session: Rc<Session>, limits: &Limits) -> Result<Self, CommandError> {
-        let mut command = Command::new(&spec.program);
-        command
-            .args(&spec.arguments)
-            .current_dir(&spec.directory)
-            .env_clear()
-            .envs(passed_on(&spec.env))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let (child, group) = guard::spawn(command, None).map_err(CommandError::Start)?;
+        let (child, group) = guard::spawn(spec.command(passed_on(&spec.env)), None).map_err(CommandError::Start)?;
         let mut process = Process::new(child, group);
         let mut streams = process.take_streams();
         let lines = streams.stdout.take();
