@@ -185,6 +185,27 @@ impl Word for Routing {
         &[("unique", Self::Unique), ("broadcast", Self::Broadcast), ("addressed", Self::Addressed)];
 }
 
+impl ListenerKeys<'_> {
+    /// Refuses the keys whose values the kind of the listener determines: those that shape the contract, and others that the
+    /// kind names, which are left out already.
+    fn refuse_own(&mut self, reader: &mut Reader, kind: &'static str, others: &[Option<(&'static str, Span)>]) {
+        let own = [
+            self.schemas.leave_out(),
+            self.accepts.leave_out(),
+            self.replies.leave_out(),
+            self.calls.leave_out(),
+            self.returns.leave_out(),
+            self.author.leave_out(),
+            self.accepts_faults.leave_out(),
+            self.context.leave_out(),
+            self.silence.leave_out(),
+        ];
+        for (key, span) in own.iter().chain(others).flatten() {
+            reader.report(Mistake::Pointless { key, kind }, *span);
+        }
+    }
+}
+
 /// Reads an entry. `None` if it lacks a key without which the others can't be judged.
 pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<Listener> {
     let before = reader.findings.len();
@@ -193,11 +214,16 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     let description = keys.description.read(reader);
     let place = name.as_ref().map_or(keys.own.span, |name| name.span);
     let mut kind = kind(reader, &keys, name.as_ref());
-    if matches!(kind, Some(Written::Tasks { .. })) {
-        tasks::refuse_own(reader, &mut keys);
-    }
-    if matches!(kind, Some(Written::Mcp(_))) {
-        mcp_listener::refuse_own(reader, &mut keys);
+    match kind {
+        Some(Written::Tasks { .. }) => {
+            let others = [keys.budget.leave_out(), keys.timeout.leave_out(), keys.concurrency.leave_out()];
+            keys.refuse_own(reader, "a job", &others);
+        }
+        Some(Written::Mcp(_)) => {
+            let others = [keys.instructions.leave_out()];
+            keys.refuse_own(reader, "an MCP server", &others);
+        }
+        _ => {}
     }
     let schemas = keys.schemas.read(reader).unwrap_or_default();
     let schemas = schemas.iter().filter_map(|node| text(reader, node)).collect();

@@ -9,7 +9,7 @@ use super::correction::Items;
 use super::document::{self, Node, Value};
 use super::finding::ConfigFinding;
 use super::keys::{List, Named, OneOf, Text, Texts, Word, mapping};
-use super::listener::{self, Listener, ListenerKeys, Program, Written};
+use super::listener::{self, Listener, Program, Written};
 use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Reader};
@@ -153,25 +153,6 @@ fn lock_file(reader: &mut Reader, keys: &McpListenerKeys<'_>, name: &At<Name>) -
     match keys.lock.read(reader).zip(keys.lock.span()) {
         Some((file, span)) => At { value: file.to_owned(), span },
         None => At { value: format!("{}.mcp.json", name.value), span: keys.own.span },
-    }
-}
-
-/// Refuses the keys whose values the lock determines.
-pub(super) fn refuse_own(reader: &mut Reader, keys: &mut ListenerKeys<'_>) {
-    let own = [
-        keys.schemas.leave_out(),
-        keys.accepts.leave_out(),
-        keys.replies.leave_out(),
-        keys.calls.leave_out(),
-        keys.returns.leave_out(),
-        keys.author.leave_out(),
-        keys.accepts_faults.leave_out(),
-        keys.instructions.leave_out(),
-        keys.context.leave_out(),
-        keys.silence.leave_out(),
-    ];
-    for (key, span) in own.into_iter().flatten() {
-        reader.report(Mistake::Pointless { key, kind: "an MCP server" }, span);
     }
 }
 

@@ -6,8 +6,6 @@ use systole_core::vocab::Name;
 
 use super::document::Node;
 use super::keys::{Flag, Key, Named, OneOf, Word, mapping};
-use super::listener::ListenerKeys;
-use super::mistake::Mistake;
 use super::reader::{At, Reader};
 use crate::jobs::{Job, JobRegistry};
 use crate::runtime::OrganismBuilder;
@@ -134,24 +132,3 @@ fn sends(reader: &mut Reader, keys: [Key<'_, Flag>; 3]) -> impl FnOnce(TasksOf) 
 
 /// Routing of payloads that name no listener to one with tasks, by default.
 pub(super) const ROUTING: Routing = Routing::Addressed;
-
-/// Refuses the keys whose values the kind of a listener with tasks determines: they are the same for each.
-pub(super) fn refuse_own(reader: &mut Reader, keys: &mut ListenerKeys<'_>) {
-    let own = [
-        keys.budget.leave_out(),
-        keys.schemas.leave_out(),
-        keys.accepts.leave_out(),
-        keys.replies.leave_out(),
-        keys.calls.leave_out(),
-        keys.returns.leave_out(),
-        keys.author.leave_out(),
-        keys.accepts_faults.leave_out(),
-        keys.context.leave_out(),
-        keys.silence.leave_out(),
-        keys.timeout.leave_out(),
-        keys.concurrency.leave_out(),
-    ];
-    for (key, span) in own.into_iter().flatten() {
-        reader.report(Mistake::Pointless { key, kind: "a job" }, span);
-    }
-}
