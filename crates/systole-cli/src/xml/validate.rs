@@ -20,7 +20,10 @@ pub(super) fn validate(document: &Document, schemas: &[PathBuf]) -> Result<ExitC
         strict::canonicalize(&document.bytes, &document.limits).map_err(|error| document.refused(&error))?;
     let mut own = Validator::new(Arc::new(Catalog::new()));
     let declared = schema.elements();
-    let near = meant(canonical.root(), &declared);
+    let mut near = meant(canonical.root(), &declared);
+    if let Some(unresolved) = schema.unresolved().filter(|_| !declared.contains(canonical.root())) {
+        near.push_str(&format!("; {unresolved}: add it by --schema"));
+    }
     let judged = match own.catalog().get(canonical.root()) {
         Some(_) => own.validate(canonical).map(drop),
         None => schema.validate(&canonical),

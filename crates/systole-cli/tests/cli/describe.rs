@@ -160,6 +160,16 @@ fn a_bad_schema_is_no_verdict() {
     assert_eq!(code, 2);
     assert!(err.contains("broken.xsd:3:26: "), "{err}");
     assert_eq!(said(&["xml", "validate", "--schema", "no-such.xsd", "question.xml"]).0, 2);
+    // A root that a document declares which was not given.
+    let (schema, document) = (fresh("parted.xsd"), fresh("parted.xml"));
+    let text =
+        "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'>\n<xs:include schemaLocation='parts.xsd'/></xs:schema>";
+    std::fs::write(&schema, text).unwrap();
+    std::fs::write(&document, "<part/>").unwrap();
+    let [schema, document] = [schema.to_str().unwrap(), document.to_str().unwrap()];
+    let (code, _, err) = said(&["xml", "validate", "--schema", schema, document]);
+    let told = format!("'parts.xsd', which {schema}:2:1 refers to, is not among the schemas: add it by --schema");
+    assert!(code == 1 && err.contains(&told), "{err}");
     assert_eq!(said(&["xml", "validate", "question.xml"]).0, 2);
 }
 

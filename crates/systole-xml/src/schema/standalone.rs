@@ -17,6 +17,7 @@ use crate::vocab::QName;
 pub struct Schema {
     grammar: Arc<Grammar>,
     judge: Judge,
+    unresolved: Option<String>,
 }
 
 impl Schema {
@@ -27,12 +28,18 @@ impl Schema {
     pub fn new(documents: &[XsdDocument]) -> Result<Self, ContractError> {
         let documents = xsd::documents(documents)?;
         let grammar = compile(&documents, &Reader::new(&documents)).map(Components::into_grammar)?;
-        Ok(Self { grammar, judge: Judge::default() })
+        Ok(Self { grammar, judge: Judge::default(), unresolved: documents.unresolved() })
     }
 
     /// The names of its global elements, by local name.
     pub fn elements(&self) -> Vec<QName> {
         self.grammar.global_names()
+    }
+
+    /// A document that the schema includes or imports and that was not given, with the place of the reference, in words: such
+    /// a one may declare what is missing.
+    pub fn unresolved(&self) -> Option<&str> {
+        self.unresolved.as_deref()
     }
 
     /// Validates a document. Takes linear time.

@@ -715,6 +715,18 @@ fn documents_for_several_versions_are_read_as_xsd_1_0() {
     };
     assert!(PayloadSchema::from_xsd("a.xsd", &late("")).is_ok());
     assert!(refused(&[("a.xsd", late("<xs:alternative/>"))]).contains("xs:alternative is of XSD 1.1"));
+    // A version is a decimal number.
+    for (wrong, at) in
+        [("vc:minVersion='abc'", "a.xsd:1:"), ("vc:maxVersion=''", "a.xsd:1:"), ("vc:minVersion='1e1'", "a.xsd:1:")]
+    {
+        let text = format!("{HEAD} {vc}><xs:element name='r' {wrong}/></xs:schema>");
+        let error = refused(&[("a.xsd", text)]);
+        assert!(error.starts_with(at) && error.contains("is no version of XML Schema: write vc:m"), "{wrong}: {error}");
+    }
+    for right in ["vc:minVersion=' 1.0 '", "vc:minVersion='+.5'", "vc:maxVersion='1.1'"] {
+        let text = format!("{HEAD} {vc}><xs:element name='r' {right}/></xs:schema>");
+        PayloadSchema::from_xsd("a.xsd", &text).unwrap_or_else(|error| panic!("{right}: {error}"));
+    }
 }
 
 /// Checks that a group of attributes that is reached in two ways has each attribute once (section 3.4.2), and that two

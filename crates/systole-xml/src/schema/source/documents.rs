@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::prolog::plain;
 use super::tree::{NodeId, Tree};
-use super::versions::included;
+use super::versions::{flaw, included};
 use super::{BrokenSchemaRule, Digest, Place, XsdDocument, digest, document_error};
 use crate::ladder::Canonical;
 use crate::ladder::strict::{attribute_offset, canonicalize};
@@ -223,6 +223,18 @@ impl Documents {
         // Sorted once for all roots: a set may have as many roots as documents, each of which leads to all of them.
         let reached = self.by_digest.iter().filter(|index| self.reach.has(root, **index));
         digest(reached.map(|index| self.documents[*index].digest))
+    }
+
+    /// A document that is referred to and not among the given ones, with the place of the reference, in words.
+    pub(in crate::schema) fn unresolved(&self) -> Option<String> {
+        let (location, by, node) = self.missing.first()?;
+        let document = &self.documents[*by];
+        let Position { line, column } = document.position(*node);
+        Some(format!(
+            "'{}', which {}:{line}:{column} refers to, is not among the schemas",
+            quoted(location),
+            document.name
+        ))
     }
 
     /// The error of a broken rule of XML Schema.
@@ -438,6 +450,12 @@ impl Document {
             Ok::<_, ContractError>((canonical, tree))
         };
         let (mut canonical, mut tree) = read(text)?;
+        if let Some((node, attribute, rule)) = flaw(&tree) {
+            let text = tree.document().as_bytes();
+            let tag = tree.node(node).tag.start;
+            let at = attribute_offset(text, tag, attribute).unwrap_or(tag);
+            return Err(error(Position::of(text, at), DocumentProblem::Rule(rule)));
+        }
         if let Some(included) = included(&tree) {
             (canonical, tree) = read(included.into())?;
         }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::tree::{NodeId, Tree};
+use crate::schema::shorten::quoted;
 use crate::schema::simple;
 use crate::vocab::ns;
 
@@ -37,6 +38,38 @@ pub(super) fn included(tree: &Tree) -> Option<String> {
         bytes[range].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
     }
     String::from_utf8(bytes).ok()
+}
+
+/// The first attribute of the versions of an element that is no version: a decimal number, such as `1.1`. Returns its element,
+/// its name and the rule.
+pub(super) fn flaw(tree: &Tree) -> Option<(NodeId, &str, String)> {
+    if !tree.document().contains(VERSIONING) {
+        return None;
+    }
+    let is_decimal = |value: &str| {
+        let digits = value.strip_prefix(['+', '-']).unwrap_or(value);
+        let count = digits.bytes().filter(u8::is_ascii_digit).count();
+        count > 0 && digits.len() - count <= 1 && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    let mut pending = vec![0];
+    while let Some(id) = pending.pop() {
+        let wrong = tree.attributes(id).find_map(|(name, value)| {
+            let (prefix, local) = name.split_once(':')?;
+            let is_version = matches!(local, "minVersion" | "maxVersion") && tree.resolve(id, prefix) == VERSIONING;
+            (is_version && !is_decimal(value.trim())).then_some((name, value))
+        });
+        if let Some((name, value)) = wrong {
+            let value = quoted(value);
+            let rule =
+                format!("'{value}' is no version of XML Schema: write {name}=\"1.1\" for what version 1.0 leaves out");
+            return Some((id, name, rule));
+        }
+        // Of what is for other versions, nothing is read.
+        if !is_excluded(tree, id) {
+            pending.extend(tree.parts(id));
+        }
+    }
+    None
 }
 
 fn is_excluded(tree: &Tree, id: NodeId) -> bool {
