@@ -78,7 +78,8 @@ pub(super) fn answer_schema(contract: &Contract, catalog: &Catalog) -> Option<Va
             definitions.extend(own);
         }
     }
-    if is_recursive(&definitions) {
+    let is_open = |schemas: &Map<String, Value>| schemas.values().any(|schema| is_untyped(schema) || is_free(schema));
+    if is_recursive(&definitions) || is_open(&properties) || is_open(&definitions) {
         return None;
     }
     let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
@@ -117,6 +118,28 @@ fn is_recursive(definitions: &Map<String, Value>) -> bool {
         }
         false
     })
+}
+
+/// Returns whether a schema has values that a provider would be held to have none of: any properties, tuples, or values of any
+/// type. Recurses as deep as the schema.
+fn is_free(schema: &Value) -> bool {
+    let Value::Object(members) = schema else { return false };
+    members.iter().any(|(keyword, value)| match (keyword.as_str(), value) {
+        ("patternProperties" | "prefixItems" | "allOf" | "not" | "if", _) => true,
+        // Attributes of any name have a pattern, and are left out.
+        ("additionalProperties", value) => *value != Value::Bool(false) && !members.contains_key("propertyNames"),
+        ("properties" | "$defs", Value::Object(inner)) => {
+            inner.values().any(|inner| is_untyped(inner) || is_free(inner))
+        }
+        ("items", items) => is_untyped(items) || is_free(items),
+        ("anyOf" | "oneOf", Value::Array(options)) => options.iter().any(is_free),
+        _ => false,
+    })
+}
+
+/// Returns whether a schema doesn't tell the type of its values.
+fn is_untyped(schema: &Value) -> bool {
+    !is_typed(schema) && !["anyOf", "oneOf"].iter().any(|keyword| schema.get(keyword).is_some())
 }
 
 /// The part of a schema that all providers take. What is left out is judged when the answer is there. Recurses as deep as the
@@ -211,6 +234,29 @@ mod tests {
             let fault = json_in(answer).expect_err(answer);
             assert_eq!(fault.code, FaultCode::Malformed, "{answer}");
             assert!(fault.rule.is_some_and(|broken| !broken.rule.is_empty()), "{answer}");
+        }
+    }
+
+    #[test]
+    fn values_that_a_provider_would_leave_out_are_free() {
+        let typed = || json!({ "type": "string" });
+        let object = |inner: Value| json!({ "type": "object", "properties": { "a": inner, "not": typed() } });
+        for free in [
+            json!({ "type": "object", "additionalProperties": typed() }),
+            json!({ "type": "array", "prefixItems": [typed()] }),
+            json!({ "type": "array", "items": {} }),
+            json!({ "anyOf": [typed(), { "type": "object", "additionalProperties": true }] }),
+            json!({}),
+        ] {
+            assert!(is_free(&object(free.clone())), "{free}");
+        }
+        for held in [
+            typed(),
+            json!({ "oneOf": [{ "required": ["a"] }, { "required": ["b"] }], "type": "object" }),
+            json!({ "type": "object", "additionalProperties": false }),
+            json!({ "type": "object", "additionalProperties": typed(), "propertyNames": { "pattern": "^@" } }),
+        ] {
+            assert!(!is_free(&object(held.clone())), "{held}");
         }
     }
 

@@ -73,7 +73,7 @@ impl PayloadSchema {
         let example = example.ok_or_else(|| refuse(TypeShape::NoExample))?;
         let digest = digest([blake3::hash(document.as_bytes()).into()]);
         let (example, search) = (OnceLock::from(Some(example)), ExampleSearch::new(0, 1));
-        Ok(Self::assemble(qname, (digest, path), document, model, (example, search)))
+        Ok(Self::assemble(qname, (digest, path), document, (model, None), (example, search)))
     }
 }
 

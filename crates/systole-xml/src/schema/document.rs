@@ -1,5 +1,7 @@
 //! The writer of XSD 1.0 documents, from a [`Model`].
 
+use std::collections::HashSet;
+
 use super::model::{
     Attribute, Bound, Complex, Content, Element, Enumerator, Model, Order, Particle, Simple, Term, Type, TypeId,
     Variety,
@@ -14,19 +16,60 @@ pub(super) type Defined = Vec<(NodeId, TypeId)>;
 /// Writes the schema document of a model that was made from a Rust type.
 pub(super) fn write(model: &Model) -> (String, Defined) {
     let namespace = &*model.root.namespace;
+    let imported = imported(model);
     let mut out = Writer { pen: Pen::new(), defined: Vec::new(), model };
     let mut attributes = vec![("xmlns:xs", ns::XSD)];
     if !namespace.is_empty() {
         attributes.extend([("xmlns:tns", namespace), ("targetNamespace", namespace)]);
     }
+    if !imported.is_empty() {
+        attributes.push(("xmlns:json", ns::JSON));
+    }
     attributes.push(("elementFormDefault", "qualified"));
     out.pen.start("xs:schema", &attributes);
+    if !imported.is_empty() {
+        out.pen.empty("xs:import", &[("namespace", ns::JSON)]);
+    }
     out.element(&model.root, &[]);
-    for id in 0..model.types.len() {
+    for id in (0..model.types.len()).filter(|id| !imported.contains(id)) {
         out.named(id);
     }
     out.pen.end();
     (out.pen.text, out.defined)
+}
+
+/// The types of the vocabulary of JSON values, if the model has such values.
+fn imported(model: &Model) -> HashSet<TypeId> {
+    let mut imported = HashSet::new();
+    let mut pending: Vec<TypeId> = Vec::new();
+    let own = model.types.iter().filter_map(|ty| match ty {
+        Type::Complex(Complex { content: Content::Children(particle), .. }) => Some(particle),
+        _ => None,
+    });
+    own.for_each(|particle| vocabulary_in(particle, &mut pending));
+    while let Some(id) = pending.pop() {
+        if !imported.insert(id) {
+            continue;
+        }
+        if let Type::Complex(complex) = &model.types[id] {
+            pending.extend(complex.attributes.iter().map(|attribute| attribute.ty));
+            match &complex.content {
+                Content::Text(ty) => pending.push(*ty),
+                Content::Children(particle) => vocabulary_in(particle, &mut pending),
+                Content::Empty => {}
+            }
+        }
+    }
+    imported
+}
+
+/// The types of the elements of the vocabulary in a particle. Recurses as deep as groups nest, of which a model bounds the depth.
+fn vocabulary_in(particle: &Particle, found: &mut Vec<TypeId>) {
+    match &particle.term {
+        Term::Element(element) => found.extend((*element.namespace == *ns::JSON).then_some(element.ty)),
+        Term::Group(_, parts) => parts.iter().for_each(|part| vocabulary_in(part, found)),
+        Term::Any(_) => {}
+    }
 }
 
 struct Writer<'a> {
@@ -37,6 +80,11 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn element(&mut self, element: &Element, occurs: &[(&str, &str)]) {
+        if *element.namespace == *ns::JSON && self.model.root.namespace != element.namespace {
+            let name = format!("json:{}", element.local);
+            let attributes: Vec<_> = [("ref", name.as_str())].into_iter().chain(occurs.iter().copied()).collect();
+            return self.pen.empty("xs:element", &attributes);
+        }
         let named = self.type_name(element.ty);
         let mut attributes = vec![("name", element.local.as_str())];
         attributes.extend(named.as_deref().map(|name| ("type", name)));

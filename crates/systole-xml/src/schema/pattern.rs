@@ -64,6 +64,15 @@ impl Pattern {
     }
 }
 
+/// The automaton of a pattern in the syntax of the regex crate, which finds it anywhere in a text.
+///
+/// # Errors
+/// The reason why there is none: the syntax, or the size.
+pub(crate) fn search(pattern: &str) -> Result<Automaton, &'static str> {
+    let tree = parse(pattern).ok_or("it is not in the syntax of regular expressions without look-around")?;
+    Automaton::new(tree).map_err(|_| "it is too large")
+}
+
 /// The shortest texts that all of several patterns match, and a pattern of the lexical form of a type. `spend` takes steps,
 /// and ends the search by `false`.
 pub(crate) fn shortest_of_all(

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::contract::ContractError;
 use super::engine::{ElementId, Form, FormPage, FormStep, Grammar, Judge, SchemaError, form_page, verdict};
 use super::example::{Examples, Parts, Wanted, Wish};
+use super::json::values::ValueRules;
 use super::model::Model;
 use super::source::{Digest, embed};
 use super::{FromJsonError, JsonPayload, Payload, json, prompt, vocabulary};
@@ -32,6 +33,8 @@ struct Inner {
     /// The content of the payload. What examples, prompts and repair need of it is made on demand: most payloads of a
     /// large schema are never sent.
     model: Model,
+    /// The rules of the JSON values in it, if a JSON Schema is its source.
+    values: Option<ValueRules>,
     example: OnceLock<Option<Canonical>>,
     search: ExampleSearch,
     description: OnceLock<String>,
@@ -103,14 +106,14 @@ impl PayloadSchema {
         qname: QName,
         search: ExampleSearch,
     ) -> Self {
-        Self::assemble(qname, (digest, grammar), document, model, (OnceLock::new(), search))
+        Self::assemble(qname, (digest, grammar), document, (model, None), (OnceLock::new(), search))
     }
 
     pub(super) fn assemble(
         qname: QName,
         (digest, grammar): (Digest, (Arc<Grammar>, ElementId)),
         document: Arc<str>,
-        model: Model,
+        (model, values): (Model, Option<ValueRules>),
         (example, search): (OnceLock<Option<Canonical>>, ExampleSearch),
     ) -> Self {
         Self(Arc::new(Inner {
@@ -118,6 +121,7 @@ impl PayloadSchema {
             prompt: OnceLock::new(),
             vocabulary: OnceLock::new(),
             model,
+            values,
             qname,
             digest,
             grammar,
@@ -130,11 +134,29 @@ impl PayloadSchema {
         }))
     }
 
-    /// The same with a valid instance as its example.
-    pub(super) fn with_example(self, example: Canonical) -> Self {
+    /// The same with a valid instance as its example, or without one.
+    pub(super) fn with_example(self, example: Option<Canonical>) -> Self {
         // None has been asked for.
-        let _ = self.0.example.set(Some(example));
+        let _ = self.0.example.set(example);
         self
+    }
+
+    /// Judges the JSON values in a payload that its grammar allows.
+    ///
+    /// # Errors
+    /// The first broken rule.
+    pub(super) fn check_values(&self, payload: &Canonical) -> Result<(), SchemaError> {
+        json::values::check(self.mapping(), self.0.values.as_ref(), payload)
+    }
+
+    /// Returns whether a JSON Schema judges values in it.
+    pub(super) fn has_values(&self) -> bool {
+        self.0.values.is_some()
+    }
+
+    /// The content of the payload.
+    pub(super) fn model(&self) -> &Model {
+        &self.0.model
     }
 
     /// The name of the payload.
@@ -192,7 +214,7 @@ impl PayloadSchema {
     pub fn json_schema(&self) -> &Value {
         self.0.json_schema.get_or_init(|| {
             let example = || serde_json::from_str(&self.to_json(self.example()?)).ok();
-            json::schema(&self.0.model, example)
+            json::schema(&self.0.model, self.0.values.as_ref(), example)
         })
     }
 

@@ -46,6 +46,7 @@ impl Validator {
         }
         let (grammar, root) = schema.grammar();
         verdict(grammar, Some(root), &mut self.judge, &payload)?;
+        schema.check_values(&payload)?;
         Ok(Validated { schema: schema.clone(), value: Element(payload.clone()), payload })
     }
 

@@ -18,3 +18,5 @@ pub const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 pub const XLINK: &str = "http://www.w3.org/1999/xlink";
 /// `xsi:type`, `xsi:nil` and the schema location hints, which Systole never follows.
 pub const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
+/// JSON values as XML: the functions and operators of XPath, whose `json-to-xml` makes them (XSLT 3.0, section 22).
+pub const JSON: &str = "http://www.w3.org/2005/xpath-functions";

@@ -90,6 +90,13 @@ impl SchemaError {
         std::iter::once(&self.place).chain(more).map(|(element, attribute)| (*element, attribute.as_deref()))
     }
 
+    /// The error of an element, by its number.
+    pub(in crate::schema) fn of_element(payload: &Canonical, element: usize, rule: String) -> Self {
+        let violation = Violation { element, part: judge::Part::Tag, rule };
+        let whole = || Self::whole(String::new(), None);
+        Self::told(payload, vec![violation]).err().unwrap_or_else(whole)
+    }
+
     /// An error of a payload as a whole.
     fn whole(rule: String, at: Option<Position>) -> Self {
         Self { rule, at, path: String::new(), more: Vec::new(), place: (0, None) }

@@ -30,7 +30,7 @@ impl Limits {
 /// A parsed document.
 #[derive(Debug)]
 pub(in crate::schema) struct Document<'t> {
-    pub(super) text: &'t str,
+    pub(in crate::schema) text: &'t str,
     nodes: Vec<Node>,
 }
 
@@ -187,7 +187,7 @@ impl<'t> Document<'t> {
 }
 
 /// Appends a step to a JSON pointer.
-pub(super) fn push_step(pointer: &mut String, key: &str) {
+pub(in crate::schema) fn push_step(pointer: &mut String, key: &str) {
     pointer.push('/');
     pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
 }

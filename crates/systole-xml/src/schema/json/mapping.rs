@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
+use super::values;
 use crate::schema::model::{
     self, Attribute, Beside, Bound, Complex, Content, Element, Facets, Model, Order, Particle, Simple, Term, Variety,
 };
@@ -25,6 +26,8 @@ pub(crate) struct Mapping {
     pub(super) prefixed: bool,
     /// Set if some content has no schema: its values may be qualified names.
     pub(super) has_open: bool,
+    /// Set if some content is a JSON value in the vocabulary.
+    pub(super) has_values: bool,
     /// True if JSON has no form that a JSON Schema, its source, refuses.
     pub(super) is_json: bool,
 }
@@ -36,6 +39,8 @@ pub(super) enum Form {
     Value(Value),
     /// An object.
     Object(Object),
+    /// A JSON value in the vocabulary: the value itself.
+    Json(model::TypeId),
     /// Any content, which the schema does not describe.
     Open,
 }
@@ -144,6 +149,7 @@ impl Mapping {
             types: HashMap::new(),
             prefixed: !model.is_qualified(),
             has_open: false,
+            has_values: false,
             is_json: model.is_json,
             namespace,
         };
@@ -172,6 +178,10 @@ impl Mapping {
             model::Type::Simple(simple) => return Form::Value(Value::of(model, simple)),
             model::Type::Complex(complex) => complex,
         };
+        if values::is_value(complex) {
+            self.has_values = true;
+            return Form::Json(ty);
+        }
         if matches!(complex.beside, Beside::Anything | Beside::Unknown) {
             self.has_open = true;
             return Form::Open;

@@ -4,7 +4,7 @@
 //! their names, and arrays where the schema allows several. An element with text and no attributes is its bare value. Content
 //! that properties can't hold (mixed text, repeated groups, two elements of one name) is an array `$` in document order, in
 //! which an element is an object of one property; so is the content of elements that the schema doesn't describe. `docs/json.md`
-//! has the whole mapping.
+//! has the whole mapping. A JSON value that has no form of its own in XML Schema travels in a vocabulary for such (`values`).
 //!
 //! Invariants: [`Mapping`] alone decides the form; schema, reader and writer share it. Reading and writing take linear time and
 //! never recurse over the input. What is read is XML of no more trust than the JSON: the validator judges it as always.
@@ -12,24 +12,28 @@
 //! A JSON Schema allows as much as its keywords can tell. Rules beyond them stand in a `description`, as in the prompt.
 
 mod content;
+pub(in crate::schema) mod decimal;
 pub(in crate::schema) mod document;
 mod error;
+mod judge;
 mod literal;
 mod mapping;
 mod outline;
 mod presence;
 mod read;
 mod refusal;
+pub(in crate::schema) mod rules;
 mod shapes;
 mod simple;
 mod sketch;
+pub(in crate::schema) mod values;
 mod write;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value};
 
-use super::model::{Model, Type};
+use super::model::{Model, Type, TypeId};
 use content::Fields;
 pub use error::{FromJsonError, JsonProblem};
 pub(crate) use mapping::Mapping;
@@ -39,21 +43,24 @@ pub(in crate::schema) use read::{convert, named, objects, parse, read_schema};
 pub use refusal::JsonRefusal;
 use shapes::{Shape, uses};
 use sketch::Sketch;
+use values::ValueRules;
 pub(crate) use write::to_json;
 
 type Object = Map<String, Value>;
 
 /// The JSON Schema of a payload. It has the type `object`. `example` is asked for if the author of the payload gave one.
-pub(crate) fn schema(model: &Model, example: impl FnOnce() -> Option<Value>) -> Value {
+pub(crate) fn schema(model: &Model, values: Option<&ValueRules>, example: impl FnOnce() -> Option<Value>) -> Value {
     let uses = uses(model);
     let (names, pending) = Default::default();
-    let taken = [ANY.to_owned()].into();
-    let mut writer = Writer { model, uses, names, taken, pending, depth: 0, has_any: false };
+    let definitions = values.map(|values| &values.definitions);
+    let taken = definitions.into_iter().flat_map(|all| all.keys().cloned()).chain([ANY.to_owned()]).collect();
+    let mut writer = Writer { model, values, uses, names, taken, pending, depth: 0, has_any: false };
     let mut root = writer.root();
     if !model.root.hints.is_empty() {
         root.extend(example().map(|example| ("examples".to_owned(), vec![example].into())));
     }
     let mut definitions = writer.definitions();
+    definitions.extend(values.iter().flat_map(|values| values.definitions.clone()));
     if writer.has_any {
         definitions.insert(ANY.to_owned(), any());
     }
@@ -124,6 +131,8 @@ const DEEPEST: usize = 8;
 
 struct Writer<'m> {
     model: &'m Model,
+    /// The rules of JSON values, if a JSON Schema is the source of the payload.
+    values: Option<&'m ValueRules>,
     /// The number of references to each shape.
     uses: HashMap<Shape<'m>, usize>,
     /// The names of the shapes in `$defs`.
@@ -143,6 +152,13 @@ impl<'m> Writer<'m> {
             Type::Complex(complex) => is_bare(complex) && root.as_type.is_none(),
             Type::Simple(_) => true,
         };
+        if let Type::Complex(complex) = &self.model.types[root.ty]
+            && values::is_value(complex)
+        {
+            let mut whole = self.json(root.ty).documented(self.model.doc());
+            whole.keywords.insert("type".to_owned(), "object".into());
+            return whole.finish();
+        }
         let mut sketch = match is_value {
             false => self.element(root),
             true => {
@@ -167,6 +183,21 @@ impl<'m> Writer<'m> {
         sketch
     }
 
+    /// The schema of a JSON value: the one that its author wrote, or any.
+    fn json(&self, ty: TypeId) -> Sketch {
+        let written = self.values.and_then(|values| values.of.get(&ty));
+        match written {
+            Some((_, Value::Object(keywords))) => {
+                let mut sketch = Sketch { keywords: keywords.clone(), ..Sketch::default() };
+                if let Some(Value::String(doc)) = sketch.keywords.remove("description") {
+                    sketch.doc = doc;
+                }
+                sketch
+            }
+            Some(_) | None => Sketch::open("any JSON value"),
+        }
+    }
+
     fn definitions(&mut self) -> Object {
         let mut definitions = Object::new();
         while let Some(shape) = self.pending.pop_front() {
@@ -180,6 +211,11 @@ impl<'m> Writer<'m> {
     /// The schema of a type, or a reference to its definition. `name` is for a type without a name.
     fn shape(&mut self, shape: Shape<'m>, name: &str) -> Sketch {
         let is_shared = self.uses.get(&shape).is_some_and(|uses| *uses > 1);
+        if let Type::Complex(complex) = &self.model.types[shape.ty]
+            && values::is_value(complex)
+        {
+            return self.json(shape.ty);
+        }
         if shape.is_small(self.model) || !is_shared && self.depth < DEEPEST {
             return self.written(shape);
         }

@@ -7,6 +7,7 @@ use foldhash::{HashMap, HashMapExt};
 use super::document::{Document, Kind, Limits, NodeId};
 use super::error::{FromJsonError, JsonProblem};
 use super::mapping::{ANY, Body, Child, Children, Form, Mapping, Object, Value};
+use super::values;
 use super::write::{is_whole, is_word, push_value};
 use crate::ladder::escape::{EscapeContext, escape_into};
 use crate::schema::engine::SchemaError;
@@ -183,18 +184,68 @@ impl<'w, 't> Walk<'w, 't> {
                     let text = self.document.scalar(node);
                     self.text(node, &text)?;
                 }
-                Task::End { name, default, prefix } => {
-                    self.out.push_str("</");
-                    self.out.extend_from_within(name.0 as usize..name.1 as usize);
-                    self.out.push('>');
-                    (self.default, self.prefix) = (default, prefix);
-                }
+                end @ Task::End { .. } => self.end(end),
             }
-            if self.out.len() > self.most {
-                return Err((0, JsonProblem::TooLarge { most: self.most }));
-            }
+            self.check_size()?;
         }
         Ok(())
+    }
+
+    fn check_size(&self) -> Result<(), Problem> {
+        if self.out.len() > self.most {
+            return Err((0, JsonProblem::TooLarge { most: self.most }));
+        }
+        Ok(())
+    }
+
+    /// Writes an end tag.
+    fn end(&mut self, end: Task<'w>) {
+        let Task::End { name, default, prefix } = end else { return };
+        self.out.push_str("</");
+        self.out.extend_from_within(name.0 as usize..name.1 as usize);
+        self.out.push('>');
+        (self.default, self.prefix) = (default, prefix);
+    }
+
+    /// Writes a value, and all that is in it, in the vocabulary.
+    fn json(&mut self, whole: NodeId) -> Result<(), Problem> {
+        let document = self.document;
+        let namespace = self.number_of(ns::JSON);
+        // The open elements: the end of each, the value behind it, and whether it is a map.
+        let mut open: Vec<(Task<'w>, NodeId, bool)> = Vec::new();
+        let (mut at, mut key) = (whole, None);
+        loop {
+            while let Some((end, _, _)) = open.pop_if(|(_, behind, _)| *behind == at) {
+                self.end(end);
+            }
+            if at == document.next(whole) {
+                return Ok(());
+            }
+            if key.is_none() && open.last().is_some_and(|(_, _, is_map)| *is_map) {
+                key = Some(at);
+                at += 1;
+                continue;
+            }
+            let kind = document.kind(at);
+            let end = self.start(namespace, values::element_of(kind), at);
+            if let Some(key) = key.take() {
+                self.out.push(' ');
+                self.out.push_str(values::KEY);
+                self.quoted(&document.scalar(key), at)?;
+            }
+            self.out.push('>');
+            match kind {
+                Kind::Object | Kind::Array => open.push((end, document.next(at), kind == Kind::Object)),
+                Kind::Null => self.end(end),
+                Kind::True | Kind::False | Kind::Number | Kind::Plain | Kind::Escaped => {
+                    let text = document.scalar(at);
+                    self.text(at, &text)?;
+                    self.end(end);
+                }
+            }
+            self.check_size()?;
+            at += 1;
+        }
     }
 
     fn element(&mut self, child: &'w Child, node: NodeId) -> Result<(), Problem> {
@@ -293,6 +344,13 @@ impl<'w, 't> Walk<'w, 't> {
                 self.tasks.push(end);
                 Ok(())
             }
+            (Form::Json(_), kind) if kind == Kind::Object || self.whole != Some(node) => {
+                self.out.push('>');
+                self.json(node)?;
+                self.end(end);
+                Ok(())
+            }
+            (Form::Json(_), _) => Err(self.mismatch(node, "an object", "{\"name\": 1}".to_owned())),
             (form, Kind::Object) => self.object(child, form, end, node),
             (Form::Object(object), _) => Err(self.mismatch(node, "an object", example(object))),
             (Form::Value(_), _) => Err(self.mismatch(node, "an object", "{\"$\": \"text\"}".to_owned())),
@@ -311,7 +369,7 @@ impl<'w, 't> Walk<'w, 't> {
         let (known, any_attributes, content) = match form {
             Form::Object(object) => (&object.attributes[..], object.any_attributes, Some(&object.content)),
             Form::Value(_) => (&[][..], false, None),
-            Form::Open => (&[][..], true, None),
+            Form::Open | Form::Json(_) => (&[][..], true, None),
         };
         let (children, order) = match content {
             Some(Body::Members { children, order }) => (Some(children), *order),
@@ -401,7 +459,7 @@ impl<'w, 't> Walk<'w, 't> {
                 self.tasks.extend(text.map(Task::Text));
                 return Ok(());
             }
-            Form::Open | Form::Object(_) => self.out.push('>'),
+            Form::Open | Form::Json(_) | Form::Object(_) => self.out.push('>'),
         }
         self.tasks.push(end);
         match text {
@@ -655,7 +713,7 @@ impl<'w, 't> Walk<'w, 't> {
         let expected = match form {
             Form::Object(object) => properties(object),
             Form::Value(_) => "'$'".to_owned(),
-            Form::Open => "attributes ('@name') and '$'".to_owned(),
+            Form::Open | Form::Json(_) => "attributes ('@name') and '$'".to_owned(),
         };
         JsonProblem::Unknown { name, expected }
     }

@@ -4,16 +4,34 @@ use std::borrow::Cow;
 
 use super::document::is_number;
 use super::mapping::{Body, Child, Children, Form, MOST_WHOLE, Mapping, Object, Value, attribute_key};
+use super::values;
 use crate::ladder::Canonical;
 use crate::ladder::scan::{unescape, unescape_into};
 use crate::ladder::tape::{Bindings, Cursor, Tag, Uri};
-use crate::schema::model::Order;
+use crate::schema::model::{Order, TypeId};
 use crate::schema::simple::NoPrefixes;
 use crate::vocab::ns;
 
 /// Writes a payload as JSON: an object, in which a text is `$`; with a name, the value of its root element as the property of
 /// that name.
 pub(crate) fn to_json(mapping: &Mapping, payload: &Canonical, name: Option<&str>) -> String {
+    written(mapping, payload, name).0
+}
+
+/// A JSON value that travels as XML, and was written.
+pub(super) struct Written {
+    /// The number of the element that has it.
+    pub(super) element: usize,
+    pub(super) name: String,
+    pub(super) ty: TypeId,
+    /// The place of the value in the JSON.
+    pub(super) range: std::ops::Range<usize>,
+    /// Set if the element has attributes, which the JSON leaves out.
+    pub(super) has_attributes: bool,
+}
+
+/// Writes a payload as [`to_json`] does, and notes the JSON values in it.
+pub(super) fn written(mapping: &Mapping, payload: &Canonical, name: Option<&str>) -> (String, Vec<Written>) {
     payload.read(|cursor| {
         let mut walk = Walk {
             mapping,
@@ -24,6 +42,7 @@ pub(crate) fn to_json(mapping: &Mapping, payload: &Canonical, name: Option<&str>
             open: Vec::new(),
             text: String::new(),
             bindings: Bindings::default(),
+            values: Vec::new(),
         };
         if let Some(tag) = walk.cursor.enter() {
             let has_xsi = tag.attributes().any(|attribute| attribute.uri().is_some_and(|uri| Some(uri) == walk.xsi));
@@ -43,7 +62,7 @@ pub(crate) fn to_json(mapping: &Mapping, payload: &Canonical, name: Option<&str>
                 walk.out.push('}');
             }
         }
-        walk.out
+        (walk.out, walk.values)
     })
 }
 
@@ -60,6 +79,7 @@ struct Walk<'w, 'a> {
     text: String,
     /// The prefixes in scope, for values that are qualified names.
     bindings: Bindings,
+    values: Vec<Written>,
 }
 
 /// An element whose children are being written.
@@ -202,6 +222,10 @@ impl<'w, 'a> Walk<'w, 'a> {
                     self.out.push('{');
                     return self.content(Some(object), behind);
                 }
+                Form::Json(ty) => {
+                    self.json(tag, *ty, false);
+                    return self.out.push_str(behind);
+                }
                 Form::Open => {}
             }
         }
@@ -228,6 +252,12 @@ impl<'w, 'a> Walk<'w, 'a> {
             all.find(|attribute| attribute.uri() == Some(xsi) && attribute.local() == local)
                 .map(|found| found.written())
         };
+        if let Form::Json(ty) = form {
+            let has_attributes = attributes.clone().any(|attribute| attribute.uri().is_some());
+            self.json(tag, *ty, has_attributes);
+            self.bindings.leave(number);
+            return self.out.push_str(behind);
+        }
         let as_type = xsi("type").map(|written| self.clark(&unescape(written)));
         let (is_nil, nil) = (xsi("nil") == Some("true"), xsi("nil"));
         let expected = child.and_then(|child| child.as_type.as_ref());
@@ -301,8 +331,58 @@ impl<'w, 'a> Walk<'w, 'a> {
                 self.bindings.leave(number);
             }
             Form::Object(object) if !is_nil => self.content(Some(object), behind),
-            Form::Value(_) | Form::Object(_) | Form::Open => self.content(None, behind),
+            Form::Value(_) | Form::Object(_) | Form::Json(_) | Form::Open => self.content(None, behind),
         }
+    }
+
+    /// Writes the JSON value in the element whose start tag was just read, and moves behind its end tag.
+    fn json(&mut self, tag: &Tag<'a>, ty: TypeId, has_attributes: bool) {
+        let element = self.cursor.elements() - 1;
+        let start = self.out.len();
+        // The ends of the open objects and arrays.
+        let mut open: Vec<char> = Vec::new();
+        let mut is_first = true;
+        loop {
+            let Some(tag) = self.cursor.enter() else {
+                self.cursor.leave();
+                is_first = false;
+                match open.pop() {
+                    Some(end) => self.out.push(end),
+                    None => break,
+                }
+                continue;
+            };
+            if !std::mem::replace(&mut is_first, false) {
+                self.out.push(',');
+            }
+            if let Some(key) = tag.attributes().find(|attribute| attribute.local() == values::KEY) {
+                push_string(&mut self.out, &unescape(key.written()));
+                self.out.push(':');
+            }
+            match tag.local() {
+                values::MAP => {
+                    self.out.push('{');
+                    open.push('}');
+                    is_first = true;
+                }
+                values::ARRAY => {
+                    self.out.push('[');
+                    open.push(']');
+                    is_first = true;
+                }
+                values::NULL => {
+                    self.out.push_str("null");
+                    self.cursor.leave();
+                }
+                values::NUMBER | values::BOOLEAN => {
+                    let text = self.cursor.content().unwrap_or_default();
+                    self.out.push_str(&text);
+                }
+                _ => self.value(&Value::Text),
+            }
+        }
+        let (name, range) = (tag.local().to_owned(), start..self.out.len());
+        self.values.push(Written { element, name, ty, range, has_attributes });
     }
 
     /// Writes the content of the element whose attributes are written, or its begin, and the end of the object.

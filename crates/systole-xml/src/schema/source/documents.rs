@@ -22,9 +22,12 @@ use crate::vocab::{Position, XmlLimits, ns};
 use locations::Locations;
 use reach::Reach;
 
-/// Documents of namespaces that schemas import from the web: the attributes of `xml`, and XLink 1.1.
-const WELL_KNOWN: [(&str, &str, &str); 2] =
-    [(ns::XML, "xml.xsd", include_str!("xml.xsd")), (ns::XLINK, "xlink.xsd", include_str!("xlink.xsd"))];
+/// Documents of namespaces that schemas import from the web: the attributes of `xml`, XLink 1.1, and JSON values as XML.
+const WELL_KNOWN: [(&str, &str, &str); 3] = [
+    (ns::XML, "xml.xsd", include_str!("xml.xsd")),
+    (ns::XLINK, "xlink.xsd", include_str!("xlink.xsd")),
+    (ns::JSON, "json.xsd", include_str!("json.xsd")),
+];
 
 /// The greatest number of bytes of all documents together, entities expanded.
 const BYTES: usize = 8 << 20;
@@ -127,28 +130,37 @@ impl Documents {
         Self::with_well_known(vec![Document::built_in(name, text)]).0
     }
 
-    /// The set of a document that was written from a model and refers to no other one. Its writer is trusted with the
-    /// structure.
+    /// The set of a document that was written from a model and refers to none but built-in ones. Its writer is trusted with
+    /// the structure.
     ///
     /// # Errors
     /// [`ContractError::Document`] if the document is larger than one may be.
     pub(in crate::schema) fn written(text: String) -> Result<Self, ContractError> {
         let given = [XsdDocument { name: String::new(), text }];
         let documents = Document::read(&given, |_, _| Vec::new()).map_err(|mut errors| errors.remove(0))?;
-        let (set, wrong) = Self::linked(documents, 1);
+        let (set, wrong) = Self::linked(Self::with_imported(documents), 1);
         wrong.map_or(Ok(set), Err)
     }
 
     /// Adds the built-in documents that others import, and links all.
-    fn with_well_known(mut documents: Vec<Document>) -> (Self, Option<ContractError>) {
+    fn with_well_known(documents: Vec<Document>) -> (Self, Option<ContractError>) {
         let given = documents.len();
-        for (namespace, name, text) in WELL_KNOWN {
-            let is_needed = namespace == ns::XML || documents.iter().any(|document| document.imports(namespace));
-            if is_needed && documents.iter().all(|document| document.target != namespace) {
-                documents.push(Document::built_in(name, text));
-            }
+        let mut documents = Self::with_imported(documents);
+        if documents.iter().all(|document| document.target != ns::XML) {
+            documents.push(Document::well_known(ns::XML));
         }
         Self::linked(documents, given)
+    }
+
+    /// Adds the built-in documents that others import.
+    fn with_imported(mut documents: Vec<Document>) -> Vec<Document> {
+        for (namespace, ..) in WELL_KNOWN {
+            let is_given = documents.iter().any(|document| document.target == namespace);
+            if !is_given && documents.iter().any(|document| document.imports(namespace)) {
+                documents.push(Document::well_known(namespace));
+            }
+        }
+        documents
     }
 
     /// Resolves the links of documents, of which the first were given. The first error in them comes beside the set, which
@@ -478,6 +490,13 @@ impl Document {
     fn built_in(name: &str, text: &str) -> Self {
         let tree = tree(text).expect("built-in documents are well-formed");
         Self::of_tree(name, text.into(), tree).expect("built-in documents have short names")
+    }
+
+    /// The built-in document of a namespace.
+    fn well_known(namespace: &str) -> Self {
+        let known = WELL_KNOWN.into_iter().find(|(known, ..)| *known == namespace);
+        let (_, name, text) = known.expect("the document is built in");
+        Self::built_in(name, text)
     }
 
     /// The document of a tree whose root is a schema.

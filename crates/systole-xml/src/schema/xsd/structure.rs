@@ -53,6 +53,7 @@ mod tests {
             include_str!("schema.xsd"),
             include_str!("../source/xml.xsd"),
             include_str!("../source/xlink.xsd"),
+            include_str!("../source/json.xsd"),
             include_str!("../../../schemas/envelope.xsd"),
             include_str!("../../../schemas/core.xsd"),
             include_str!("../../../schemas/meta.xsd"),

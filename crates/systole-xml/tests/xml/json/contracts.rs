@@ -2,6 +2,7 @@
 //! `jsonschema` as the judge.
 
 use serde_json::{Value, json};
+use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::{Catalog, ContractError, PayloadSchema, Validator};
 use systole_xml::vocab::XmlLimits;
 
@@ -130,57 +131,38 @@ fn what_has_no_counterpart_is_refused_with_its_place() {
         (json!({ "$id": "orders", "type": "object" }), "/$id: it becomes the namespace"),
         (json!({ "type": "array", "items": {} }), "a payload can't be an array"),
         (json!({ "type": ["object", "null"] }), "a payload can't be null"),
-        (
-            json!({ "type": "object", "additionalProperties": true }),
-            "/additionalProperties: an object with any properties",
-        ),
-        (json!({ "type": "object", "additionalProperties": { "type": "string" } }), "/additionalProperties: "),
         (json!({ "type": "object", "required": ["a"] }), "/required/0: it is required, and not among"),
-        (json!({ "type": "object", "patternProperties": {} }), "/patternProperties: contracts can't have this keyword"),
-        (within(json!(true)), "/properties/p: a schema that allows everything"),
-        (within(json!({})), "/properties/p: it says nothing of the value"),
         (within(json!({ "type": "text" })), "/properties/p/type: expected a type"),
-        (within(json!({ "type": ["string", "integer"] })), "/properties/p/type: a value of several types"),
-        (
-            within(json!({ "anyOf": [{ "type": "string" }, { "type": "object" }] })),
-            "/properties/p/anyOf: a choice of several shapes",
-        ),
-        (
-            within(json!({ "oneOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#/$defs/b" }] })),
-            "/properties/p/oneOf: a choice",
-        ),
-        (
-            within(json!({ "allOf": [{ "type": "string" }, { "minLength": 1 }] })),
-            "/properties/p/allOf: several schemas at once",
-        ),
-        (
-            within(json!({ "allOf": [{ "type": "string" }], "minLength": 1 })),
-            "/properties/p/minLength: write it in the schema",
-        ),
         (within(json!({ "$ref": "other.json" })), "/properties/p/$ref: only references within the document"),
         (within(json!({ "$ref": "#/$defs/none" })), "/properties/p/$ref: there is no '#/$defs/none'"),
         (within(json!({ "$ref": "#/properties/p" })), "/properties/p: its references lead in a circle"),
-        (within(json!({ "type": "number", "multipleOf": 0.1 })), "/properties/p/multipleOf: contracts can't have"),
-        (within(json!({ "type": "array" })), "/properties/p: an array of anything"),
-        (
-            within(json!({ "type": "array", "items": { "type": "array", "items": { "type": "string" } } })),
-            "/properties/p/items: an array in an array",
-        ),
-        (
-            within(json!({ "type": "array", "items": { "type": "string" }, "uniqueItems": true })),
-            "/properties/p/uniqueItems: ",
-        ),
         (within(json!({ "type": "array", "items": { "type": "string" }, "maxItems": 0 })), "no array has so few items"),
-        (
-            within(json!({ "type": "string", "pattern": "(?=x)" })),
-            "/properties/p/pattern: XML Schema has no counterpart",
-        ),
         (within(json!({ "type": "string", "minLength": -1 })), "/properties/p/minLength: expected a whole number"),
         (
             within(json!({ "type": "integer", "minimum": 2, "maximum": 1 })),
             "/properties/p: no whole number lies between",
         ),
-        (within(json!({ "enum": ["a", 1] })), "/properties/p: values of several types"),
+        (within(json!(3)), "/properties/p: expected a schema"),
+        (
+            within(json!({ "type": "string", "pattern": "a(?=x)" })),
+            "/properties/p/pattern: the pattern 'a(?=x)' can't be judged in linear time",
+        ),
+        (within(json!({ "type": "number", "multipleOf": 0 })), "/properties/p/multipleOf: expected a number above 0"),
+        (within(json!({ "type": ["text", "null"] })), "/properties/p/type/0: expected a type"),
+        (
+            within(json!({ "anyOf": [{ "type": "string" }, { "$ref": "#/properties/p" }] })),
+            "/properties/p: its references lead in a circle",
+        ),
+        (
+            within(json!({ "unevaluatedProperties": false, "type": "object" })),
+            "/properties/p/unevaluatedProperties: contracts can't have this keyword",
+        ),
+        (within(json!({ "items": [true], "type": "array" })), "/properties/p/items: schemas of single items"),
+        (within(json!({ "oneOf": {} })), "/properties/p/oneOf: expected an array"),
+        (
+            json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }),
+            "a payload is an object, or a value of one type",
+        ),
         (within(json!({ "enum": ["a\u{0}"] })), "/properties/p/enum/0: XML can't carry"),
         (object(json!({ "$": { "type": "string" } }), &[]), "/properties/$: a property can't have this name"),
         (object(json!({ "@a b": { "type": "string" } }), &[]), "/properties/@a b: '@' marks an attribute"),
@@ -203,6 +185,182 @@ fn what_has_no_counterpart_is_refused_with_its_place() {
         panic!()
     };
     assert_eq!((at.line, at.column), (2, 3), "{problem}");
+}
+
+/// The XML of a value in the vocabulary, and the text of its JSON again.
+fn told(schema: &PayloadSchema, json: &str) -> Result<(String, String), String> {
+    let mut validator = Validator::new(Catalog::only([schema.clone()]).into());
+    let name = schema.qname().local();
+    let valid = validator.payload_of_json(format!("{{\"{name}\":{json}}}").as_bytes(), |_| true, &XmlLimits::default());
+    let valid = valid.map_err(|refusal| refusal.to_string())?;
+    let back = schema.to_named_json(valid.payload(), name);
+    Ok((valid.payload().as_str().to_owned(), back[name.len() + 4..back.len() - 1].to_owned()))
+}
+
+#[test]
+fn a_value_without_a_form_travels_in_the_vocabulary_of_json() {
+    let schema = one(&json!({
+        "$id": "urn:example:shop:v1",
+        "type": "object",
+        "properties": {
+            "pet": { "oneOf": [{ "$ref": "#/$defs/Cat" }, { "$ref": "#/$defs/Dog" }] },
+            "pets": { "type": "array", "items": { "anyOf": [{ "$ref": "#/$defs/Cat" }, { "type": "string" }] } },
+            "scores": { "type": "object", "additionalProperties": { "type": "integer", "minimum": 0 }, "description": "Points." },
+            "grid": { "type": "array", "items": { "type": "array", "items": { "type": "number" } } },
+            "any": {},
+        },
+        "required": ["pet"],
+        "$defs": {
+            "Cat": { "type": "object", "properties": { "kind": { "const": "cat" }, "lives": { "type": "integer" } }, "required": ["kind", "lives"] },
+            "Dog": { "type": "object", "properties": { "kind": { "const": "dog" }, "friends": { "type": "array", "items": { "$ref": "#/$defs/Dog" } } }, "required": ["kind"] },
+        },
+    }));
+    let json = r#"{"pet":{"kind":"dog","friends":[{"kind":"dog"}]},"pets":["x",{"kind":"cat","lives":9}],"scores":{"a b":1,"":123456789012345678901234567890},"grid":[[1.50,-0.0],[]],"any":[null,true,1E+400,"<\n>"]}"#;
+    let (xml, back) = told(&schema, json).unwrap();
+    assert_eq!(back, json, "digits, order and keys are kept");
+    let fn_ = "xmlns=\"http://www.w3.org/2005/xpath-functions\"";
+    assert_eq!(
+        xml,
+        format!(
+            "<order xmlns=\"urn:example:shop:v1\"><pet><map {fn_}><string key=\"kind\">dog</string><array key=\"friends\"><map><string key=\"kind\">dog</string></map></array></map></pet>\
+             <pets><string {fn_}>x</string></pets><pets><map {fn_}><string key=\"kind\">cat</string><number key=\"lives\">9</number></map></pets>\
+             <scores><map {fn_}><number key=\"a b\">1</number><number key=\"\">123456789012345678901234567890</number></map></scores>\
+             <grid><array {fn_}><number>1.50</number><number>-0.0</number></array></grid><grid><array {fn_}></array></grid>\
+             <any><array {fn_}><null></null><boolean>true</boolean><number>1E+400</number><string>&lt;\n&gt;</string></array></any></order>"
+        )
+    );
+    for (json, refusal) in [
+        (
+            r#"{"pet":{"kind":"cow"}}"#,
+            "/order/pet: <pet>: the property 'kind' is \"cow\", expected one of \"cat\", \"dog\"",
+        ),
+        (r#"{"pet":{"kind":"cat"}}"#, "/order/pet: <pet>: the property 'lives' is missing"),
+        (
+            r#"{"pet":{"kind":"cat","lives":"9"}}"#,
+            "/order/pet/lives: <pet>, at /lives: found \"9\", expected a whole number",
+        ),
+        (
+            r#"{"pet":{"kind":"dog"},"scores":{"a":-1}}"#,
+            "/order/scores/a: <scores>, at /a: found -1, expected at least 0",
+        ),
+        (
+            r#"{"pet":{"kind":"dog"},"grid":[[1,[]]]}"#,
+            "/order/grid/0/1: <grid>, at /1: found an array, expected a number",
+        ),
+        (r#"{"pet":{"kind":"dog"},"any":"\u0000"}"#, "/order/any: XML can't carry"),
+        (r#"{"pet":{"kind":"dog"},"any":{"a":1,"a":2}}"#, "the key 'a' is repeated"),
+    ] {
+        let told = told(&schema, json).unwrap_err();
+        assert!(told.contains(refusal), "{json}: {told}");
+    }
+    assert!(schema.example().unwrap().as_str().contains("<pet><map "), "{:?}", schema.example());
+    // The words for a model, and the part for a message, have the vocabulary.
+    assert!(schema.prompt().contains("http://www.w3.org/2005/xpath-functions"), "{}", schema.prompt());
+    let document = schema.embeddable_document().unwrap().as_str();
+    assert!(document.contains("xpath-functions") && document.contains("xs:import"), "{document}");
+    assert_eq!(schema.json_schema()["properties"]["scores"]["additionalProperties"]["minimum"], 0);
+    assert!(schema.json_schema()["$defs"]["Cat"]["properties"]["lives"].is_object(), "{}", schema.json_schema());
+}
+
+#[test]
+fn xml_in_the_vocabulary_is_judged_as_its_json() {
+    let schema = one(&object(
+        json!({ "v": { "type": "object", "additionalProperties": { "type": ["integer", "array", "null"] } } }),
+        &["v"],
+    ));
+    let judge = |content: &str| {
+        let xml =
+            format!("<order><v>{content}</v></order>").replace("F=", "xmlns='http://www.w3.org/2005/xpath-functions'");
+        let canonical = parse(&Raw::new(xml), &XmlLimits::default()).unwrap();
+        Validator::new(Catalog::only([schema.clone()]).into())
+            .validate(canonical)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    };
+    for taken in [
+        "<map F=/>",
+        "<map F=>\n  <number key='a'>1.0</number> <array key='b'><string>x</string></array></map>",
+        "<j:map xmlns:j='http://www.w3.org/2005/xpath-functions'><j:null key='a&lt;'/></j:map>",
+    ] {
+        judge(taken).unwrap_or_else(|error| panic!("{taken}: {error}"));
+    }
+    for (refused, told) in [
+        ("", "<v>"),
+        ("text", "<v>"),
+        ("<map F=/><map F=/>", "<v>"),
+        ("<object F=/>", "object>: not expected here"),
+        ("<map F=><number>1</number></map>", "key"),
+        ("<map F=><number key='a'>01</number></map>", "number>: found '01'"),
+        ("<map F=><number key='a'> 1</number></map>", "number>: found ' 1'"),
+        ("<map F=><boolean key='a'>1</boolean></map>", "boolean>: found '1'"),
+        ("<map F=><number key='a'>1</number><null key='a'/></map>", "<v>, at /a: the key 'a' is repeated"),
+        (
+            "<map F=><number key='a'>1.5</number></map>",
+            "<v>, at /a: found 1.5, expected null, a whole number or an array",
+        ),
+        ("<array F=/>", "<v>: found an array, expected an object"),
+        ("<map F= escaped='true'/>", "escaped"),
+    ] {
+        let error = judge(refused).expect_err(refused);
+        assert!(error.contains(told), "{refused}: {error}");
+    }
+    let nil = "<order><v xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance' xsi:noNamespaceSchemaLocation='a'><map xmlns='http://www.w3.org/2005/xpath-functions'/></v></order>";
+    let canonical = parse(&Raw::new(nil), &XmlLimits::default()).unwrap();
+    let error = Validator::new(Catalog::only([schema.clone()]).into()).validate(canonical).unwrap_err();
+    assert!(error.to_string().contains("has no attributes"), "{error}");
+}
+
+#[test]
+fn an_open_object_is_a_payload() {
+    let schema = one(
+        &json!({ "type": "object", "properties": { "a": { "type": "integer" } }, "additionalProperties": { "type": "string" } }),
+    );
+    let (xml, back) = told(&schema, r#"{"b":"x","a":1}"#).unwrap();
+    assert_eq!(
+        xml,
+        "<order><map xmlns=\"http://www.w3.org/2005/xpath-functions\"><string key=\"b\">x</string><number key=\"a\">1</number></map></order>"
+    );
+    assert_eq!(back, r#"{"b":"x","a":1}"#);
+    assert!(told(&schema, "[]").unwrap_err().contains("/order: <order>: found an array, expected an object"));
+    assert!(told(&schema, r#"{"b":1}"#).unwrap_err().contains("/order/b: "));
+    assert_eq!(schema.json_schema()["type"], "object");
+    let choice = one(
+        &json!({ "oneOf": [object(json!({ "a": { "type": "string" } }), &["a"]), object(json!({ "b": {} }), &["b"])] }),
+    );
+    told(&choice, r#"{"b":[1]}"#).unwrap();
+    assert!(told(&choice, r#"{"c":1}"#).is_err());
+    assert!(choice.example().is_some());
+}
+
+#[test]
+fn deep_and_large_values_take_linear_time_and_no_stack() {
+    let schema = one(&object(json!({ "v": { "$ref": "#/$defs/Tree" } }), &["v"])
+        .as_object()
+        .map(|schema| {
+            let mut schema = schema.clone();
+            schema.insert(
+                "$defs".to_owned(),
+                json!({ "Tree": { "anyOf": [
+            { "type": "array", "items": { "$ref": "#/$defs/Tree" } },
+            { "type": "object", "additionalProperties": { "$ref": "#/$defs/Tree" } },
+            { "type": "integer" },
+        ] } }),
+            );
+            Value::Object(schema)
+        })
+        .unwrap());
+    let mut limits = XmlLimits::default();
+    (limits.depth, limits.message_bytes) = (60_000, 8 << 20);
+    let mut validator = Validator::new(Catalog::only([schema.clone()]).into());
+    let deep = format!("{{\"order\":{{\"v\":{}1{}}}}}", "[".repeat(50_000), "]".repeat(50_000));
+    let valid =
+        validator.payload_of_json(deep.as_bytes(), |_| true, &limits).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!(schema.to_named_json(valid.payload(), "order"), deep);
+    let wrong = deep.replace('1', "true");
+    let refusal = validator.payload_of_json(wrong.as_bytes(), |_| true, &limits).unwrap_err();
+    assert!(refusal.to_string().contains("expected"), "{refusal}");
+    let wide = format!("{{\"order\":{{\"v\":[{}1]}}}}", "1,".repeat(100_000));
+    validator.payload_of_json(wide.as_bytes(), |_| true, &limits).unwrap_or_else(|refusal| panic!("{refusal}"));
 }
 
 #[test]
@@ -237,7 +395,7 @@ fn alternatives_have_their_descriptions() {
 
 /// A random schema of a property, with values that it takes and others.
 fn property(dice: &mut Dice, depth: usize, definitions: usize) -> Value {
-    match dice.roll(if depth == 0 { 9 } else { 13 }) {
+    match dice.roll(if depth == 0 { 9 } else { 17 }) {
         0 => json!({ "type": "string" }),
         1 => json!({ "type": "string", "minLength": 1, "maxLength": 3, "description": "Short." }),
         2 => json!({ "type": "string", "pattern": dice.pick(&["^[a-c]+$", "b", "^a", "[0-9]{2}$"]) }),
@@ -267,7 +425,62 @@ fn property(dice: &mut Dice, depth: usize, definitions: usize) -> Value {
         }
         10 => json!({ "$ref": format!("#/$defs/d{}", dice.roll(definitions)) }),
         11 => json!({ "anyOf": [{ "$ref": format!("#/$defs/d{}", dice.roll(definitions)) }, { "type": "null" }] }),
-        _ => shape(dice, depth - 1, definitions),
+        12 => shape(dice, depth - 1, definitions),
+        _ => formless(dice, depth - 1, definitions),
+    }
+}
+
+/// A random schema of values that have no form in XML Schema.
+fn formless(dice: &mut Dice, depth: usize, definitions: usize) -> Value {
+    let kind = dice.roll(20);
+    let mut inner = || property(dice, depth, definitions);
+    match kind {
+        0 => json!({ "anyOf": [inner(), inner(), { "type": "null" }] }),
+        1 => json!({ "oneOf": [inner(), inner()] }),
+        2 => json!({ "type": "object", "additionalProperties": inner() }),
+        3 => json!({ "type": "array", "items": { "type": "array", "items": inner(), "maxItems": 2 } }),
+        4 => json!({ "type": ["string", "integer", "null"], "maxLength": 2, "minimum": 1 }),
+        5 => json!({}),
+        6 => json!(true),
+        7 => json!({ "type": "array", "items": inner(), "uniqueItems": true }),
+        8 => json!({ "type": "array", "prefixItems": [inner(), inner()], "items": inner() }),
+        9 => json!({ "type": "array", "contains": inner(), "minContains": 1, "maxContains": 2 }),
+        10 => json!({ "type": "object", "minProperties": 1, "maxProperties": 2, "properties": { "a": inner() } }),
+        11 => json!({ "type": "object", "patternProperties": { "^[ab]": inner() }, "additionalProperties": inner() }),
+        12 => json!({ "type": "object", "propertyNames": { "maxLength": 1 } }),
+        13 => {
+            json!({ "dependentRequired": { "a": ["b"] }, "dependentSchemas": { "b": { "properties": { "a": inner() } } } })
+        }
+        14 => json!({ "not": inner() }),
+        15 => json!({ "if": inner(), "then": inner(), "else": inner() }),
+        16 => json!({ "allOf": [inner(), { "type": ["string", "object", "integer"] }] }),
+        17 => json!({ "type": "integer", "multipleOf": 3 }),
+        18 => json!({ "enum": [1, "a", null, [1.0, { "a": true }], { "a": 1, "b": [] }] }),
+        _ => json!({ "type": "string", "pattern": "^(?=.*a)(?!b).+$" }),
+    }
+}
+
+/// A random JSON value.
+fn any(dice: &mut Dice, depth: usize) -> Value {
+    match dice.roll(if depth == 0 { 8 } else { 12 }) {
+        0 => json!(null),
+        1 => json!("a"),
+        2 => json!("bca"),
+        3 => json!(1),
+        4 => json!(-0.5),
+        5 => json!(true),
+        6 => json!(3),
+        7 => json!(12),
+        8 => json!([1, { "a": true }]),
+        9 => json!({ "b": [], "a": 1.0 }),
+        10 => (0..dice.roll(4)).map(|_| any(dice, depth - 1)).collect(),
+        _ => {
+            let keys = ["a", "b", "b c", "größe", "c\n\"<"];
+            (0..dice.roll(4))
+                .map(|at| (keys[at].to_owned(), any(dice, depth - 1)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        }
     }
 }
 
@@ -310,7 +523,8 @@ fn value(dice: &mut Dice, schema: &Value, whole: &Value, depth: usize) -> Value 
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         return value(dice, &whole.pointer(&reference[1..]).unwrap().clone(), whole, depth - 1);
     }
-    if let Some(options) = schema.get("anyOf").and_then(Value::as_array) {
+    if let Some(options) = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema.get(*key)).and_then(Value::as_array)
+    {
         let option = &options[dice.roll(options.len())];
         return value(dice, option, whole, depth - 1);
     }
@@ -320,28 +534,37 @@ fn value(dice: &mut Dice, schema: &Value, whole: &Value, depth: usize) -> Value 
     if let Some(value) = schema.get("const") {
         return value.clone();
     }
+    if schema.get("type").is_none() || dice.roll(12) == 0 {
+        return any(dice, depth.min(3));
+    }
     let ty = match &schema["type"] {
         Value::Array(types) => types[dice.roll(types.len())].as_str().unwrap().to_owned(),
         ty => ty.as_str().unwrap().to_owned(),
     };
     match ty.as_str() {
         "null" => json!(null),
+        // The schemas of values that have no form have such strings, too.
+        "string" if schema.get("maxLength").is_none() && dice.roll(3) == 0 => any(dice, 0),
         "string" => {
             dice.pick(&[json!(""), json!("a"), json!("abc"), json!("b\n<&>"), json!("x12"), json!(" é\u{1f600}")])
         }
         "integer" => dice.pick(&[json!(0), json!(-2), json!(4), json!(5), json!(1.0), json!(9007199254740991i64)]),
         "number" => dice.pick(&[json!(0), json!(-1.5), json!(0.1), json!(100), json!(1e30)]),
         "boolean" => json!(dice.roll(2) == 0),
-        "array" => (0..dice.roll(4)).map(|_| value(dice, &schema["items"], whole, depth - 1)).collect(),
+        "array" => {
+            let items = schema.get("items").or(schema.get("contains")).cloned().unwrap_or(json!({}));
+            let of = |at: usize| schema["prefixItems"].get(at).unwrap_or(&items).clone();
+            (0..dice.roll(4)).map(|at| value(dice, &of(at), whole, depth - 1)).collect()
+        }
         _ => {
             let mut out = json!({});
-            let properties: Vec<(String, Value)> = schema["properties"]
-                .as_object()
-                .unwrap()
-                .iter()
-                .map(|(key, schema)| (key.clone(), schema.clone()))
-                .collect();
-            let required = schema["required"].as_array().unwrap();
+            let known = schema.get("properties").and_then(Value::as_object);
+            let mut properties: Vec<(String, Value)> =
+                known.into_iter().flatten().map(|(key, schema)| (key.clone(), schema.clone())).collect();
+            if let Some(others) = schema.get("additionalProperties").filter(|others| **others != json!(false)) {
+                properties.extend(["a", "b", "c"].map(|key| (key.to_owned(), others.clone())));
+            }
+            let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
             for (key, schema) in properties {
                 let is_required = required.iter().any(|name| *name == *key);
                 if is_required && dice.roll(24) > 0 || !is_required && dice.roll(2) == 0 {
