@@ -15,7 +15,7 @@ use super::organism::Organism;
 use super::reader::{At, Reader};
 use super::short_form::Called;
 use super::{Config, File, Prefixes};
-use crate::listeners::mcp::{McpListenerSettings, McpLock, McpServer, NAMESPACE, Repeat};
+use crate::listeners::mcp::{McpAsks, McpListenerSettings, McpLock, McpServer, NAMESPACE, Repeat};
 
 /// The longest that a call takes, as a multiple of the time that its server may be silent.
 const LONGEST: u32 = 10;
@@ -29,6 +29,7 @@ pub(super) struct McpListener {
     tools: Option<Vec<At<String>>>,
     repeat: Repeat,
     pub(super) questions: Option<At<Name>>,
+    pub(super) sampling: Option<At<Name>>,
     eager: bool,
     silence: Option<std::time::Duration>,
 }
@@ -58,6 +59,8 @@ mapping! {
         repeat: OneOf<Repeat> = "hints";
         /// Listener that answers the questions of the server to people; without it they are declined.
         questions: Named;
+        /// Listener that completes texts for the server, mostly a model; without it such requests are refused.
+        sampling: Named;
     }
 }
 
@@ -113,7 +116,8 @@ pub(super) fn read(
     }
     let repeat = keys.repeat.read(reader).unwrap_or_default();
     let questions = keys.questions.read(reader);
-    Some(McpListener { way: way?, lock: lock?, lock_file, tools, repeat, questions, eager, silence: None })
+    let sampling = keys.sampling.read(reader);
+    Some(McpListener { way: way?, lock: lock?, lock_file, tools, repeat, questions, sampling, eager, silence: None })
 }
 
 /// Reads the way to a server: a command, or a URL.
@@ -159,7 +163,7 @@ fn lock_file(reader: &mut Reader, keys: &McpListenerKeys<'_>, name: &At<Name>) -
 impl McpListener {
     /// The behaviour of a server's listener, unless its keys say otherwise.
     pub(super) fn defaults(&self, contract: &mut Contract) {
-        if self.questions.is_some() {
+        if self.questions.is_some() || self.sampling.is_some() {
             contract.can_park = true;
             contract.on_restart = OnRestart::AskAgain;
         }
@@ -179,6 +183,7 @@ impl McpListener {
             .silence(self.silence)
             .repeat(self.repeat)
             .questions(self.questions.map(|name| name.value))
+            .sampling(self.sampling.map(|name| name.value))
             .eager(self.eager)
     }
 }
@@ -196,8 +201,9 @@ pub(super) fn listener(name: At<Name>, mut contract: Contract, kind: Written) ->
     contract.accepts = server.lock.accepts().filter(is_wanted).collect();
     contract.replies = server.lock.results().chain(shared("content")).collect();
     let at = |list: &[QName]| list.iter().map(|qname| At { value: qname.clone(), span }).collect();
-    let asks = server.questions.as_ref().and_then(|_| shared("elicitation"));
-    let called = asks.into_iter().map(|payload| At { value: Called::Payload(payload), span }).collect();
+    let asked = [server.questions.as_ref().map(|_| "elicitation"), server.sampling.as_ref().map(|_| "sampling")];
+    let asked = asked.into_iter().flatten().filter_map(shared);
+    let called = asked.map(|payload| At { value: Called::Payload(payload), span }).collect();
     let contract_file = PathBuf::from(&server.lock_file.value).with_file_name(&server.lock.contract.file);
     let schemas = vec![At { value: contract_file.display().to_string(), span }];
     let (accepts, replies) = (at(&contract.accepts), at(&contract.replies));
@@ -205,12 +211,13 @@ pub(super) fn listener(name: At<Name>, mut contract: Contract, kind: Written) ->
     Listener { name, accepts, replies, called, calls, returned, returns, schemas, contract, kind }
 }
 
-/// Reports listeners for questions that there are not.
+/// Reports listeners for questions and completions that there are not.
 pub(super) fn check(reader: &mut Reader, organism: &Organism) {
     let names = || organism.listeners.iter().map(|listener| &listener.name.value);
     for listener in organism.listeners.iter().filter(|_| organism.complete) {
         let Written::Mcp(server) = &listener.kind else { continue };
-        if let Some(asked) = server.questions.as_ref().filter(|asked| !names().any(|name| *name == asked.value)) {
+        let asked = server.questions.iter().chain(&server.sampling);
+        for asked in asked.filter(|asked| !names().any(|name| *name == asked.value)) {
             let word = asked.value.to_string();
             let near = near::nearest(&word, names().map(Name::as_str)).and_then(|near| near.parse().ok());
             reader.report(Mistake::NoCallee { word, near, listeners: names().cloned().collect() }, asked.span);
@@ -226,8 +233,8 @@ pub struct McpImport {
     pub server: McpServer,
     /// The lock file.
     pub lock: PathBuf,
-    /// True if questions of the server to people are answered.
-    pub asks: bool,
+    /// The requests of the server that are answered.
+    pub asks: McpAsks,
 }
 
 impl Config {
@@ -250,7 +257,8 @@ impl Config {
             let keys = McpListenerKeys::open(&mut reader, node)?;
             let way = way(&mut reader, &keys, env)?;
             let lock = lock_file(&mut reader, &keys, &At { value: listener.clone(), span: named });
-            let (server, asks) = (way.server(&directory), keys.questions.node.is_some());
+            let server = way.server(&directory);
+            let asks = McpAsks::new(keys.questions.node.is_some(), keys.sampling.node.is_some());
             Some(McpImport { server, lock: directory.join(lock.value), asks })
         });
         match import {

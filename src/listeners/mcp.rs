@@ -16,7 +16,7 @@ use crate::settings::read_regular;
 /// The namespace of the payloads that all servers and hosts of the protocol share.
 pub const NAMESPACE: &str = "urn:systole:mcp:v1";
 /// The number in a lock file that tells its form.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 /// Bytes of a lock file, and of the schema file beside it, at most.
 pub(crate) const MOST: u64 = 16 << 20;
 /// Bytes of a text that a difference shows.
@@ -36,6 +36,8 @@ pub struct McpListenerSettings {
     pub repeat: Repeat,
     /// The listener that answers questions of the server to people; without one they are declined.
     pub questions: Option<Name>,
+    /// The listener that completes the texts of the server, mostly a model; without one such requests are refused.
+    pub sampling: Option<Name>,
     /// True if the server is started with the organism.
     pub eager: bool,
 }
@@ -43,7 +45,7 @@ pub struct McpListenerSettings {
 impl McpListenerSettings {
     /// Settings of a server whose questions are declined, which is started with the first message.
     pub fn new(server: McpServer, lock: McpLock) -> Self {
-        Self { server, lock, silence: None, repeat: Repeat::default(), questions: None, eager: false }
+        Self { server, lock, silence: None, repeat: Repeat::default(), questions: None, sampling: None, eager: false }
     }
 }
 
@@ -51,8 +53,33 @@ systole_core::vocab::setters!(McpListenerSettings {
     silence: Option<Duration>,
     repeat: Repeat,
     questions: Option<Name>,
+    sampling: Option<Name>,
     eager: bool,
 });
+
+/// The requests of a server that are answered: servers show more tools to clients that answer them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct McpAsks {
+    /// True if questions to people are answered (elicitation).
+    pub questions: bool,
+    /// True if a model completes texts (sampling).
+    pub sampling: bool,
+}
+
+impl McpAsks {
+    /// The requests that listeners answer.
+    pub fn new(questions: bool, sampling: bool) -> Self {
+        Self { questions, sampling }
+    }
+}
+
+impl McpListenerSettings {
+    /// The requests of the server that are answered.
+    pub fn asks(&self) -> McpAsks {
+        McpAsks::new(self.questions.is_some(), self.sampling.is_some())
+    }
+}
 
 /// The way to an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,9 +150,9 @@ pub struct LockedTool {
     /// The element of its result, if that is typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// True if its payloads are texts of JSON, since its schemas make no contract.
+    /// True if its payloads are any JSON, since its schemas make no contract.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub has_texts: bool,
+    pub is_untyped: bool,
     /// The server's own words on the tool.
     #[serde(flatten)]
     pub facts: ToolFacts,
@@ -176,7 +203,7 @@ pub enum McpLockError {
     #[error("it is no lock file of an MCP server: {0}")]
     NoLock(#[source] serde_json::Error),
     /// Another version of systole wrote it.
-    #[error("it has the form {0}, which this version of systole does not read")]
+    #[error("it has the form {0}, which this version of systole does not read: run `systole mcp import` again")]
     Form(u32),
     /// The hashes don't fit.
     #[error("the tool '{0}' was changed in it by hand: its hashes do not fit")]
@@ -368,7 +395,7 @@ mod tests {
         let locked = tools.iter().map(|facts| LockedTool {
             element: facts.name.clone(),
             result: None,
-            has_texts: false,
+            is_untyped: false,
             facts: facts.clone(),
             blake3: facts.hashes(),
         });

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use super::questions::Questions;
 use super::session::{News, Registered, Session, token_of};
-use super::{Tool, result};
+use super::{Tool, raw, result};
 use crate::listeners::fleet::{Lost, ProcessEnd, failed};
 use crate::listeners::mcp::{McpListenerSettings, Repeat};
 use crate::process::Subject;
@@ -39,7 +39,8 @@ const QUESTIONS: usize = 32;
 pub(super) struct Caller<'m> {
     settings: &'m McpListenerSettings,
     tool: &'m Tool,
-    arguments: Value,
+    /// The arguments, as JSON.
+    arguments: String,
     subject: Subject,
     context: &'m RunContext,
     /// True if another call with the same arguments is harmless.
@@ -96,9 +97,7 @@ impl<'m> Caller<'m> {
         })?;
         let schema = context.catalog().get(payload.root());
         let schema = schema.ok_or_else(|| Fault::new(FaultCode::Internal, "a payload without a schema"))?;
-        let json = serde_json::from_str(&schema.to_json(&payload));
-        let json = json.map_err(|error| Fault::new(FaultCode::Internal, error.to_string()))?;
-        let arguments = tool.arguments.to_tool(json);
+        let arguments = tool.arguments.to_tool(&schema.to_json(&payload));
         let arguments = arguments.map_err(|why| Fault::new(FaultCode::Failed, why))?;
         let is_repeatable = match settings.repeat {
             Repeat::Hints => tool.locked.facts.is_repeatable(),
@@ -207,7 +206,7 @@ impl<'m> Caller<'m> {
     ) -> Result<ServerResult, Called> {
         let Some(peer) = session.peer() else { return Err(Called::Lost(session.ended().await)) };
         let mut params = CallToolRequestParams::new(self.tool.locked.facts.name.clone());
-        params.arguments = self.arguments.as_object().cloned();
+        params.arguments = Some(raw::arguments(&self.arguments));
         (params.input_responses, params.request_state) = (responses, state);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let handle = match peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
@@ -249,7 +248,7 @@ impl<'m> Caller<'m> {
         session: &Session,
     ) -> Result<Result<ServerResult, ServiceError>, Unanswered> {
         let Some(handle) = &mut request.0 else { return Ok(Err(ServiceError::TransportClosed)) };
-        let mut questions = Questions::new(self.settings.questions.as_ref(), self.context);
+        let mut questions = Questions::new(self.settings, self.context);
         let longest = self.settings.silence;
         let silent = |longest: Option<Duration>| async move {
             match longest {
@@ -293,7 +292,7 @@ impl<'m> Caller<'m> {
             let response = match request {
                 InputRequest::Elicitation(ElicitRequest { params, .. }) => {
                     self.may_ask()?;
-                    let mut questions = Questions::new(self.settings.questions.as_ref(), self.context);
+                    let mut questions = Questions::new(self.settings, self.context);
                     let answer = questions.answer(params).await;
                     serde_json::to_value(answer)
                 }

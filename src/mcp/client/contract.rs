@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use systole_core::vocab::Name;
+use systole_core::vocab::{Name, ns};
 use systole_xml::schema::PayloadSchema;
 
 use super::shape::{Form, element_of};
@@ -23,8 +23,8 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// Makes the contract of the tools of a listener, and judges it as the organism does. A tool whose schemas make none has
-    /// texts of JSON, with a remark; so have the largest ones, where all together are too many.
+    /// Makes the contract of the tools of a listener, and judges it as the organism does. A tool whose schemas make none
+    /// takes any JSON, with a remark; so do the largest ones, where all together are too many.
     ///
     /// # Errors
     /// The reason why there is no contract: no tools, or more than fits into its files.
@@ -48,20 +48,20 @@ impl Contract {
         if judged(&head, &declared).is_err() {
             for tool in &mut declared {
                 if let Err(why) = judged(&head, [&*tool]) {
-                    tool.make_texts();
+                    tool.make_untyped();
                     remarks.push(remark(tool, &why));
                 }
             }
         }
         let mut most = 1;
         while let Err(why) = judged(&head, &declared) {
-            let mut rest: Vec<_> = declared.iter_mut().filter(|tool| !tool.has_texts).collect();
+            let mut rest: Vec<_> = declared.iter_mut().filter(|tool| !tool.is_untyped).collect();
             if rest.is_empty() {
                 return Err(format!("the tools of the server make no contract: {why}"));
             }
             rest.sort_by_key(|tool| std::cmp::Reverse(tool.text.len()));
             for tool in rest.into_iter().take(most) {
-                tool.make_texts();
+                tool.make_untyped();
                 remarks.push(remark(tool, "all tools together are too large for a contract"));
             }
             most *= 2;
@@ -79,7 +79,7 @@ struct Declared {
     facts: ToolFacts,
     element: String,
     result: Option<String>,
-    has_texts: bool,
+    is_untyped: bool,
     text: String,
 }
 
@@ -93,14 +93,14 @@ impl Declared {
             }
             result
         });
-        let mut tool = Self { facts, element, result, has_texts: false, text: String::new() };
+        let mut tool = Self { facts, element, result, is_untyped: false, text: String::new() };
         tool.declare();
         tool
     }
 
     fn declare(&mut self) {
-        let Self { facts, element, result, has_texts, text } = self;
-        let form = |schema| if *has_texts { Form::TEXT } else { Form::of(schema) };
+        let Self { facts, element, result, is_untyped, text } = self;
+        let form = |schema| if *is_untyped { Form::ANY } else { Form::of(schema) };
         text.clear();
         let about = facts.description.as_deref().or(facts.title.as_deref()).unwrap_or_default();
         form(&facts.input_schema).declare(text, element, about);
@@ -109,20 +109,24 @@ impl Declared {
         }
     }
 
-    /// Makes the payloads texts of JSON.
-    fn make_texts(&mut self) {
-        self.has_texts = true;
+    /// Lets the payloads have any JSON.
+    fn make_untyped(&mut self) {
+        self.is_untyped = true;
         self.declare();
     }
 
     fn locked(self) -> LockedTool {
-        let Self { facts, element, result, has_texts, .. } = self;
-        LockedTool { element, result, has_texts, blake3: facts.hashes(), facts }
+        let Self { facts, element, result, is_untyped, .. } = self;
+        LockedTool { element, result, is_untyped, blake3: facts.hashes(), facts }
     }
 }
 
 fn remark(tool: &Declared, why: &str) -> String {
-    format!("the tool '{}' takes its arguments as a text of JSON: {}", readable(&tool.facts.name), readable(why))
+    format!(
+        "the tool '{}' takes any JSON as its arguments, and the server alone judges them: {}",
+        readable(&tool.facts.name),
+        readable(why)
+    )
 }
 
 fn document<'t>(head: &str, tools: impl IntoIterator<Item = &'t Declared>) -> String {
@@ -147,15 +151,24 @@ fn head(namespace: &str, server: &str) -> String {
     escape(&mut about, server, systole_xml::ladder::escape::EscapeContext::Text);
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
-<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns="{namespace}" targetNamespace="{namespace}" elementFormDefault="qualified">
+<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:j="{json}" xmlns="{namespace}" targetNamespace="{namespace}" elementFormDefault="qualified">
   <xs:annotation>
     <xs:documentation>The tools of {about}, as `systole mcp import` read them. Replies without a schema of their own are content of {content}.</xs:documentation>
   </xs:annotation>
-  <xs:simpleType name="json">
-    <xs:annotation><xs:documentation>JSON, as a text.</xs:documentation></xs:annotation>
-    <xs:restriction base="xs:string"><xs:pattern value="\{{\}}|\s*([\{{\[][\s\S]*[\}}\]]|&quot;[\s\S]*&quot;|true|false|null|-?[0-9][0-9.eE+\-]*)\s*"/></xs:restriction>
-  </xs:simpleType>
+  <xs:import namespace="{json}"/>
+  <xs:complexType name="json">
+    <xs:annotation><xs:documentation>Any JSON value, as XSLT's json-to-xml writes it.</xs:documentation></xs:annotation>
+    <xs:choice>
+      <xs:element ref="j:map"/>
+      <xs:element ref="j:array"/>
+      <xs:element ref="j:string"/>
+      <xs:element ref="j:number"/>
+      <xs:element ref="j:boolean"/>
+      <xs:element ref="j:null"/>
+    </xs:choice>
+  </xs:complexType>
 "#,
+        json = ns::JSON,
         content = mcp::NAMESPACE,
     )
 }
@@ -188,13 +201,13 @@ mod tests {
     fn through(schema: Value, arguments: &Value) -> Result<Value, String> {
         let (_, schemas) = contract(vec![facts("call", schema.clone(), None)]);
         let form = Form::of(&schema);
-        let payload = form.to_payload(arguments.clone()).map_err(|error| format!("{error:?}"))?;
+        let payload = form.to_payload(&arguments.to_string()).map_err(|error| format!("{error:?}"))?;
         let limits = XmlLimits::default();
-        let xml = schemas[0].from_json(&payload.to_string(), &limits).map_err(|error| error.to_string())?.into_xml();
+        let xml = schemas[0].from_json(&payload, &limits).map_err(|error| error.to_string())?.into_xml();
         let canonical = parse(&Raw::new(xml), &limits).map_err(|error| error.to_string())?;
         let mut validator = Validator::new(Arc::new(Catalog::only(schemas.iter().cloned())));
         let proof = validator.validate(canonical).map_err(|error| error.to_string())?;
-        form.to_tool(serde_json::from_str(&schemas[0].to_json(proof.payload())).unwrap())
+        Ok(serde_json::from_str(&form.to_tool(&schemas[0].to_json(proof.payload()))?).unwrap())
     }
 
     #[test]
@@ -275,12 +288,16 @@ mod tests {
     #[test]
     fn an_absent_json_is_an_empty_object() {
         let form = Form::of(&json!({ "type": "object" }));
-        assert_eq!(form.to_tool(json!({})), Ok(json!({})));
-        assert!(form.to_tool(json!({ "json": "{a}" })).unwrap_err().contains("no JSON"));
+        assert_eq!(form.to_tool("{}").as_deref(), Ok("{}"));
+        assert_eq!(form.to_tool(r#"{"json":{"a":1.50}}"#).as_deref(), Ok(r#"{"a":1.50}"#), "digits are kept");
+        assert!(form.to_tool(r#"{"json":[1]}"#).unwrap_err().contains("are an object"));
         let (_, schemas) = contract(vec![facts("call", json!({ "type": "object" }), None)]);
         let example = schemas[0].example().unwrap();
-        let example = form.to_tool(serde_json::from_str(&schemas[0].to_json(example)).unwrap());
-        assert_eq!(example, Ok(json!({})), "an example is a call that works");
+        let example = form.to_tool(&schemas[0].to_json(example)).unwrap();
+        assert!(
+            serde_json::from_str::<Value>(&example).unwrap().is_object(),
+            "an example is a call that works: {example}"
+        );
     }
 
     #[test]
@@ -300,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn references_that_make_a_bomb_become_a_text_of_json() {
+    fn references_that_make_a_bomb_become_any_json() {
         let mut definitions = json!({ "x0": { "type": "object", "properties": { "a": { "type": "string" } } } });
         for n in 1..30 {
             let to = json!({ "$ref": format!("#/$defs/x{}", n - 1) });
@@ -321,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_whose_schema_makes_no_contract_has_texts_and_the_others_stay() {
+    fn a_tool_whose_schema_makes_no_contract_is_untyped_and_the_others_stay() {
         let with = |schema: Value| json!({ "type": "object", "properties": { "x": schema } });
         let values: Vec<_> = (0..100_000).map(|n| format!("v{n}")).collect();
         let (contract, schemas) = contract(vec![
@@ -331,7 +348,7 @@ mod tests {
             facts(&"n".repeat(3000), with(json!({ "type": "integer" })), None),
         ]);
         assert_eq!(schemas.len(), 5);
-        let texts: Vec<_> = contract.lock.tools.iter().filter(|tool| tool.has_texts).collect();
+        let texts: Vec<_> = contract.lock.tools.iter().filter(|tool| tool.is_untyped).collect();
         assert_eq!(texts.len(), 1, "{:?}", contract.remarks);
         assert_eq!(texts[0].facts.name, "bounds");
         let [remark] = &contract.remarks[..] else { panic!("{:?}", contract.remarks) };

@@ -28,8 +28,10 @@ use sse_stream::{Sse, SseStream};
 use systole_core::vocab::Limits;
 use url::Url;
 
+use super::raw;
 use super::session::{self, Listed, Session, Talk};
 use crate::listeners::fleet::Over;
+use crate::listeners::mcp::McpAsks;
 use crate::outbound::http::{Client, HttpError, Request, Response};
 use crate::outbound::{Guard, check_url, media_type, tls};
 use crate::settings::read_secret_text;
@@ -118,7 +120,7 @@ impl Endpoint {
         let has_session = session.is_some();
         let mut request = self.request(Method::POST, session, "application/json, text/event-stream", headers)?;
         request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        request.body = Full::new(Bytes::from(serde_json::to_vec(&message)?)).boxed_unsync();
+        request.body = Full::new(Bytes::from(raw::unwrap(serde_json::to_vec(&message)?))).boxed_unsync();
         let mut response = self.send(request).await?;
         let status = response.status();
         let kind = header(&response, &CONTENT_TYPE).map(|kind| media_type(&kind));
@@ -142,7 +144,7 @@ impl Endpoint {
             Some("text/event-stream") => Ok(StreamableHttpPostResponse::Sse(self.events(response), session)),
             Some("application/json") => {
                 let body = read(&mut response, self.most).await?;
-                Ok(StreamableHttpPostResponse::Json(serde_json::from_slice(&body)?, session))
+                Ok(StreamableHttpPostResponse::Json(serde_json::from_slice(&raw::wrap(&body))?, session))
             }
             _ => Err(StreamableHttpError::UnexpectedContentType(kind)),
         }
@@ -150,7 +152,27 @@ impl Endpoint {
 
     fn events(&self, response: Response) -> Events {
         let body = Bounded { body: response.into_body(), most: self.most, event: 0, is_line: false };
-        Box::pin(SseStream::new(body))
+        Box::pin(Wrapped(SseStream::new(body)))
+    }
+}
+
+/// A stream of events whose messages keep the digits of their numbers.
+struct Wrapped<S>(S);
+
+impl<S: futures_core::Stream<Item = Result<Sse, SseError>> + Unpin> futures_core::Stream for Wrapped<S> {
+    type Item = Result<Sse, SseError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let event = std::task::ready!(Pin::new(&mut self.0).poll_next(cx));
+        Poll::Ready(event.map(|event| {
+            let mut event = event?;
+            if let Some(data) = &mut event.data
+                && let Cow::Owned(wrapped) = raw::wrap(data.as_bytes())
+            {
+                *data = String::from_utf8_lossy(&wrapped).into_owned();
+            }
+            Ok(event)
+        }))
     }
 }
 
@@ -282,7 +304,7 @@ pub(super) async fn serve(endpoint: Result<Endpoint, String>, session: &Rc<Sessi
 }
 
 /// Connects to a server, and lists its tools. One that refuses the handshake of the newest revision gets that of the others.
-pub(super) async fn look(endpoint: Endpoint, asks: bool) -> Result<Listed, String> {
+pub(super) async fn look(endpoint: Endpoint, asks: McpAsks) -> Result<Listed, String> {
     match session::look(endpoint.clone().transport(), "", asks).await {
         Ok(listed) => Ok(listed),
         Err(_) => session::look(endpoint.transport(), super::LEGACY, asks).await,

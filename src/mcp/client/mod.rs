@@ -15,7 +15,9 @@ mod call;
 mod contract;
 mod http;
 mod questions;
+mod raw;
 mod result;
+mod sampling;
 mod session;
 mod shape;
 mod stdio;
@@ -27,7 +29,7 @@ use systole_core::core::{Failure, HandlerOutcome, Message};
 use systole_core::vocab::{Limits, Name};
 
 use crate::listeners::fleet::{Fleet, Kind, Means, Started, failed};
-use crate::listeners::mcp::{LockedTool, McpListenerSettings, McpServer};
+use crate::listeners::mcp::{LockedTool, McpAsks, McpListenerSettings, McpServer};
 use crate::process::run::CommandError;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext, StartContext};
 use call::Caller;
@@ -35,6 +37,7 @@ pub use contract::Contract;
 use http::Endpoint;
 pub(crate) use questions::schemas;
 pub use questions::{Elicitation, Elicited};
+pub use sampling::{Sampled, Sampling};
 use session::{Session, Talk};
 use shape::Form;
 use stdio::Server;
@@ -56,7 +59,7 @@ struct Tool {
 
 impl Tool {
     fn of(locked: &LockedTool) -> Self {
-        let form = |schema| if locked.has_texts { Form::TEXT } else { Form::of(schema) };
+        let form = |schema| if locked.is_untyped { Form::ANY } else { Form::of(schema) };
         let result = locked.facts.output_schema.as_ref().map(form);
         Self { locked: locked.clone(), arguments: form(&locked.facts.input_schema), result }
     }
@@ -73,7 +76,7 @@ impl Kind for Servers {
         let Self(settings) = self;
         let session = Rc::<Session>::default();
         let lock = Rc::new(settings.lock.clone());
-        let talk = Talk { name: name.clone(), lock, asks: settings.questions.is_some() };
+        let talk = Talk { name: name.clone(), lock, asks: settings.asks() };
         let member = session.clone();
         let serving: LocalBoxFuture<_> = match &settings.server {
             McpServer::Command(spec) => {
@@ -151,14 +154,14 @@ impl RawListener for McpListener {
 /// The revision that servers with a handshake are spoken to by.
 const LEGACY: &str = "2025-11-25";
 
-/// Connects to the server of a listener, and makes the contract of its tools. `asks`: its questions to people are answered, as
-/// servers show more tools to clients that can ask.
+/// Connects to the server of a listener, and makes the contract of its tools. `asks`: the requests of the server that are
+/// answered.
 ///
 /// It has to be awaited within a `tokio::task::LocalSet`.
 ///
 /// # Errors
 /// The reason why the server can't be reached, lists no tools, or makes no contract; with the end of its standard error.
-pub async fn import(name: &Name, server: &McpServer, asks: bool, limits: &Limits) -> Result<Contract, String> {
+pub async fn import(name: &Name, server: &McpServer, asks: McpAsks, limits: &Limits) -> Result<Contract, String> {
     let listed = match server {
         McpServer::Command(spec) => stdio::look(name, spec, asks, limits).await?,
         McpServer::Http { url, token } => http::look(Endpoint::open(url, token.as_deref(), limits)?, asks).await?,

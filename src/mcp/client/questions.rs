@@ -1,21 +1,24 @@
-//! Questions of servers to people: each is a call of the listener that answers them, and its reply the answer.
+//! Questions of servers: each is a call of the listener that answers them, and its reply the answer.
+#![expect(deprecated, reason = "servers of earlier revisions ask for completions so")]
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::LazyLock;
 use std::task::Poll;
 
-use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
+use rmcp::model::{CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use systole_core::core::Answer;
-use systole_core::vocab::{Fault, FaultCode, Name};
+use systole_core::vocab::{Fault, FaultCode};
 use systole_xml::ladder::escape::carriable;
 use systole_xml::schema::{ContractError, Payload, PayloadSchema};
 use tokio::sync::oneshot;
 
-use super::session::Question;
+use super::sampling;
+use super::session::{Question, refused};
+use crate::listeners::mcp::McpListenerSettings;
 use crate::mcp::NAMESPACE;
 use crate::mcp::content::payloads;
 use crate::runtime::{Calling, RunContext, call_to};
@@ -129,26 +132,30 @@ pub(crate) fn schemas() -> &'static [PayloadSchema] {
 
 /// The questions of a call that wait for answers.
 pub(super) struct Questions<'c> {
-    listener: Option<&'c Name>,
+    settings: &'c McpListenerSettings,
     context: &'c RunContext,
     open: Vec<Open>,
 }
 
 struct Open {
     calling: Calling<Answer>,
-    question: Elicitation,
-    answer: oneshot::Sender<ElicitResult>,
-    /// Wrong answers so far.
-    wrong: usize,
+    asked: Asked,
+}
+
+enum Asked {
+    /// A question to a person, with the number of wrong answers so far.
+    Elicitation { question: Elicitation, answer: oneshot::Sender<ElicitResult>, wrong: usize },
+    /// A request for a completion.
+    Sampling(oneshot::Sender<Result<CreateMessageResult, ErrorData>>),
 }
 
 /// Wrong answers to a question, after which it is cancelled.
 const WRONG: usize = 5;
 
 impl<'c> Questions<'c> {
-    /// Lets a listener answer; without one all questions are declined.
-    pub(super) fn new(listener: Option<&'c Name>, context: &'c RunContext) -> Self {
-        Self { listener, context, open: Vec::new() }
+    /// Lets the listeners of the settings answer; without one questions are declined.
+    pub(super) fn new(settings: &'c McpListenerSettings, context: &'c RunContext) -> Self {
+        Self { settings, context, open: Vec::new() }
     }
 
     /// Returns whether a question has no answer yet.
@@ -157,14 +164,31 @@ impl<'c> Questions<'c> {
     }
 
     /// Asks a question.
-    pub(super) fn ask(&mut self, Question { asked, answer }: Question) {
+    pub(super) fn ask(&mut self, question: Question) {
         let server = self.context.contract().name.as_str();
-        match self.listener.zip(elicitation(server, asked)) {
-            Some((listener, question)) => {
-                let calling = self.context.thread().call_any(call_to(listener.as_str(), question.clone()));
-                self.open.push(Open { calling, question, answer, wrong: 0 });
+        match question {
+            Question::Elicitation(asked, answer) => {
+                let question = elicitation(server, asked);
+                match self.settings.questions.as_ref().zip(question) {
+                    Some((listener, question)) => {
+                        let calling = self.context.thread().call_any(call_to(listener.as_str(), question.clone()));
+                        self.open.push(Open { calling, asked: Asked::Elicitation { question, answer, wrong: 0 } });
+                    }
+                    None => drop(answer.send(ElicitResult::new(ElicitationAction::Decline))),
+                }
             }
-            None => drop(answer.send(ElicitResult::new(ElicitationAction::Decline))),
+            Question::Sampling(asked, answer) => {
+                let Some(listener) = &self.settings.sampling else {
+                    return drop(answer.send(Err(refused("nothing completes texts here"))));
+                };
+                match sampling::request(server, asked) {
+                    Ok(request) => {
+                        let calling = self.context.thread().call_any(call_to(listener.as_str(), request));
+                        self.open.push(Open { calling, asked: Asked::Sampling(answer) });
+                    }
+                    Err(why) => drop(answer.send(Err(refused(&why)))),
+                }
+            }
         }
     }
 
@@ -188,14 +212,19 @@ impl<'c> Questions<'c> {
 
     /// Hands an answer over; a wrong one is asked for again, with the rule that it breaks.
     fn take(&mut self, open: Open, outcome: Result<Answer, Fault>) {
-        let Open { question, answer, wrong, .. } = open;
-        let result = match (answered(&question.field, outcome), self.listener) {
+        let (question, answer, wrong) = match open.asked {
+            Asked::Elicitation { question, answer, wrong } => (question, answer, wrong),
+            Asked::Sampling(answer) => return drop(answer.send(sampling::result(outcome))),
+        };
+        let settings = self.settings;
+        let result = match (answered(&question.field, outcome), &settings.questions) {
             (Ok(result), _) => result,
             (Err(why), Some(listener)) if wrong + 1 < WRONG => {
                 let message = format!("{why}; please answer again. {}", question.message);
                 let again = Elicitation { message: carriable(&message).into_owned(), ..question.clone() };
                 let calling = self.context.thread().call_any(call_to(listener.as_str(), again));
-                return self.open.push(Open { calling, question, answer, wrong: wrong + 1 });
+                let asked = Asked::Elicitation { question, answer, wrong: wrong + 1 };
+                return self.open.push(Open { calling, asked });
             }
             (Err(why), _) => {
                 let listener = &self.context.contract().name;
@@ -209,7 +238,7 @@ impl<'c> Questions<'c> {
     /// Asks a question, and waits for its answer.
     pub(super) async fn answer(&mut self, asked: ElicitRequestParams) -> ElicitResult {
         let (answer, mut answered) = oneshot::channel();
-        self.ask(Question { asked, answer });
+        self.ask(Question::Elicitation(asked, answer));
         while self.are_open() {
             self.next().await;
         }

@@ -3,6 +3,8 @@
 //! A result with an output schema is its typed payload, unless it has more than structured content and texts beside it, or
 //! properties that the schema allows and does not name: those are `content`, as all results without an output schema.
 
+use std::borrow::Cow;
+
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde::Serialize;
 use serde_json::Value;
@@ -11,8 +13,8 @@ use systole_xml::ladder::escape::carriable;
 use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::{Validator, encode};
 
-use super::Tool;
 use super::shape::Uncarried;
+use super::{Tool, raw};
 use crate::listeners::mcp::LockedTool;
 use crate::mcp::content::{Block, Body, Content, Link, Media, Resource, Structured, Text};
 use crate::runtime::RunContext;
@@ -35,11 +37,12 @@ pub(super) fn payload(
         return Err(Fault::new(FaultCode::Failed, error_text(&result)));
     }
     if let Some((element, form)) = tool.result.as_ref().zip(form.as_ref()) {
-        let Some(structured) = &result.structured_content else {
+        let Some(structured) = structured(&result) else {
             return Err(broken(tool, "it has no structured content"));
         };
+        let structured = raw::carriable(&structured);
         let has_texts_alone = result.content.iter().all(|block| matches!(block, ContentBlock::Text(_)));
-        match form.to_payload(structured.clone()) {
+        match form.to_payload(&structured) {
             Ok(json) => {
                 let typed = typed(tool, namespace, element, &json, context)?;
                 if has_texts_alone {
@@ -55,13 +58,21 @@ pub(super) fn payload(
     Ok(Raw::new(written.as_str().to_owned()))
 }
 
-fn typed(tool: &LockedTool, namespace: &str, element: &str, json: &Value, context: &RunContext) -> Result<Raw, Fault> {
+/// The structured content of a result, as it was written.
+fn structured(result: &CallToolResult) -> Option<Cow<'_, str>> {
+    match result.structured_content.as_ref()? {
+        // The transport has made a string of its text.
+        Value::String(text) => Some(text.into()),
+        other => Some(other.to_string().into()),
+    }
+}
+
+fn typed(tool: &LockedTool, namespace: &str, element: &str, json: &str, context: &RunContext) -> Result<Raw, Fault> {
     let limits = &context.limits().xml;
     let name = QName::new(namespace, element).ok();
     let schema = name.and_then(|name| context.catalog().get(&name));
     let schema = schema.ok_or_else(|| broken(tool, "its payload has no schema: import the server again"))?;
-    let json = json.to_string();
-    let read = schema.from_json(&json, limits).map_err(|error| match json.len() > limits.message_bytes {
+    let read = schema.from_json(json, limits).map_err(|error| match json.len() > limits.message_bytes {
         true => too_large(tool, json.len(), limits.message_bytes),
         false => broken(tool, &error.to_string()),
     })?;
@@ -95,8 +106,8 @@ fn error_text(result: &CallToolResult) -> String {
     let texts: Vec<&str> = result.content.iter().filter_map(ContentBlock::as_text).map(|text| &*text.text).collect();
     let mut text = texts.join("\n");
     if text.trim().is_empty() {
-        text = match &result.structured_content {
-            Some(value) => value.to_string(),
+        text = match structured(result) {
+            Some(value) => value.into_owned(),
             None => "the tool reported an error, and no words about it".to_owned(),
         };
     }
@@ -117,9 +128,10 @@ fn broken(tool: &LockedTool, why: &str) -> Fault {
 }
 
 fn content(result: CallToolResult) -> Content {
+    let structured = structured(&result).map(Cow::into_owned);
     let mut blocks: Vec<Block> = result.content.into_iter().map(block).collect();
-    if let Some(structured) = result.structured_content {
-        blocks.push(Block::Structured(Structured { json: carried(structured.to_string()) }));
+    if let Some(json) = structured {
+        blocks.push(Block::Structured(Structured { json: carried(json) }));
     }
     Content { blocks }
 }

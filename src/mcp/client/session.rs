@@ -1,5 +1,5 @@
 //! A connection to a server: the handshake, the tools that it must still have, calls in flight, and its own requests.
-#![expect(deprecated, reason = "servers of earlier revisions log so")]
+#![expect(deprecated, reason = "servers of earlier revisions log and ask for completions so")]
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientRequest, CustomResult, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, ListToolsRequest,
-    LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-    ServerPeerInfo, ServerResult, SubscriptionFilter,
+    ClientCapabilities, ClientConfig, ClientRequest, CreateMessageRequestMethod, CreateMessageRequestParams,
+    CreateMessageResult, CustomResult, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
+    ErrorCode, ErrorData, FormElicitationCapability, Implementation, ListToolsRequest, LoggingMessageNotificationParam,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, SamplingCapability, ServerPeerInfo,
+    ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RequestContext,
@@ -26,7 +27,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::listeners::fleet::{Member, ProcessEnd};
-use crate::listeners::mcp::{McpLock, ToolFacts};
+use crate::listeners::mcp::{McpAsks, McpLock, ToolFacts};
 use crate::process::Subject;
 use crate::process::streams::log_line;
 use crate::terminal::readable;
@@ -76,10 +77,27 @@ pub(super) struct Call {
     news: Notify,
 }
 
-/// A question of a server to a person.
-pub(super) struct Question {
-    pub(super) asked: ElicitRequestParams,
-    pub(super) answer: oneshot::Sender<ElicitResult>,
+/// A request of a server that a listener answers.
+pub(super) enum Question {
+    /// A question to a person.
+    Elicitation(ElicitRequestParams, oneshot::Sender<ElicitResult>),
+    /// A request for the completion of a text.
+    Sampling(CreateMessageRequestParams, oneshot::Sender<Result<CreateMessageResult, ErrorData>>),
+}
+
+impl Question {
+    /// Answers that no listener does.
+    pub(super) fn decline(self, why: &str) {
+        match self {
+            Self::Elicitation(_, answer) => drop(answer.send(ElicitResult::new(ElicitationAction::Decline))),
+            Self::Sampling(_, answer) => drop(answer.send(Err(refused(why)))),
+        }
+    }
+}
+
+/// The refusal of a request for a completion.
+pub(super) fn refused(why: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None)
 }
 
 /// News about a call.
@@ -187,7 +205,9 @@ impl Session {
                     if declined.is_power_of_two() {
                         tracing::warn!(listener = %name, calls, declined, "a question of the server is declined: it doesn't tell which call it is about; write `concurrency: 1`");
                     }
-                    let _ = question.answer.send(ElicitResult::new(ElicitationAction::Decline));
+                    question.decline(
+                        "several calls are in flight, or too many requests wait, so that nobody answers this one",
+                    );
                 }
             },
         }
@@ -249,8 +269,8 @@ pub(super) fn token_of(token: &rmcp::model::ProgressToken) -> String {
 pub(super) struct Talk {
     pub(super) name: Name,
     pub(super) lock: Rc<McpLock>,
-    /// True if questions to people are answered.
-    pub(super) asks: bool,
+    /// The requests of the server that are answered.
+    pub(super) asks: McpAsks,
 }
 
 impl Talk {
@@ -475,7 +495,7 @@ pub(super) struct Listed {
 }
 
 /// Connects to a server by the handshake of a revision, and lists its tools.
-pub(super) async fn look<T, E, A>(transport: T, protocol: &str, asks: bool) -> Result<Listed, String>
+pub(super) async fn look<T, E, A>(transport: T, protocol: &str, asks: McpAsks) -> Result<Listed, String>
 where
     T: IntoTransport<RoleClient, E, A>,
     E: std::error::Error + Send + Sync + 'static,
@@ -507,7 +527,7 @@ enum Event {
 struct Client {
     events: mpsc::Sender<Event>,
     tools_changed: Arc<Notify>,
-    asks: bool,
+    asks: McpAsks,
 }
 
 impl Client {
@@ -524,11 +544,24 @@ impl ClientHandler for Client {
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let (answer, answered) = oneshot::channel();
-        match self.asks {
-            true => self.tell(Event::Question(Question { asked, answer })),
+        match self.asks.questions {
+            true => self.tell(Event::Question(Question::Elicitation(asked, answer))),
             false => drop(answer),
         }
         Ok(answered.await.unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Decline)))
+    }
+
+    async fn create_message(
+        &self,
+        asked: CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        if !self.asks.sampling {
+            return Err(ErrorData::method_not_found::<CreateMessageRequestMethod>());
+        }
+        let (answer, answered) = oneshot::channel();
+        self.tell(Event::Question(Question::Sampling(asked, answer)));
+        answered.await.unwrap_or_else(|_| Err(refused("the call that the request is about has ended")))
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
@@ -549,7 +582,10 @@ impl ClientHandler for Client {
 
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
-        if self.asks {
+        if self.asks.sampling {
+            capabilities.sampling = Some(SamplingCapability::default());
+        }
+        if self.asks.questions {
             let form = FormElicitationCapability::default();
             capabilities.elicitation = Some(ElicitationCapability::new().with_form(form));
         }

@@ -2,32 +2,35 @@
 //!
 //! An object with known properties is an element with child elements, an array is an element that repeats, a scalar is a simple
 //! type; so the JSON of the payload by the mapping of `docs/json.md` is the JSON of the tool but for three things, which
-//! [`Shape::to_tool`] and [`Shape::to_payload`] change: names that are no names of elements, values that no XML Schema
-//! describes, which travel as a text of JSON, and arrays that are required and empty. Draft-07 and 2020-12 are read alike.
+//! [`Shape::to_tool`] and [`Shape::to_payload`] change: names that are no names of elements, numbers that a payload has as
+//! texts, and arrays that are required and empty. A value that has no form in XML Schema travels in the vocabulary of JSON.
+//! Draft-07 and 2020-12 are read alike. JSON is changed as text, so that numbers keep their digits.
 //!
-//! Elements are bounded in their number, their depth and their texts; a schema past that is a text of JSON, as a whole or where
-//! it is too deep.
+//! Elements are bounded in their number, their depth and their texts; a schema past that is a value in the vocabulary, as a whole
+//! or where it is too deep.
 //!
 //! The XML Schema takes what the JSON Schema takes, and more where that has rules of its own (patterns, formats, conditions):
 //! the server judges those.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use systole_core::vocab::is_ncname;
 use systole_xml::ladder::escape::{EscapeContext, escape_lossy};
 
-/// Levels of objects that become elements; what is deeper is a text of JSON.
+/// Levels of objects that become elements; what is deeper is a value in the vocabulary.
 const DEEPEST: usize = 12;
 /// References that are followed for one value.
 const REFERENCES: usize = 16;
-/// Properties of one object; an object with more is a text of JSON.
+/// Properties of one object; an object with more is a value in the vocabulary.
 const PROPERTIES: usize = 512;
 /// Elements and constants of one payload, and bytes of their descriptions and facets; a schema with more, as references make
-/// of a short one, is a text of JSON as a whole.
+/// of a short one, is a value in the vocabulary as a whole.
 const ELEMENTS: usize = 4096;
 const TEXT: usize = 512 << 10;
-/// The property of a payload that carries all of the JSON.
+/// The property of a payload that carries all of the JSON, where that may be left out.
 const WHOLE: &str = "json";
 
 /// The form of a value in a payload.
@@ -41,7 +44,7 @@ pub(super) enum Shape {
     },
     /// A simple value.
     Scalar(Scalar),
-    /// A text of JSON.
+    /// Any JSON value, in the vocabulary.
     Json,
 }
 
@@ -87,8 +90,8 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// The form of a text of JSON, whatever the schema.
-    pub(super) const TEXT: Self = Self { shape: Shape::Json, is_optional: false };
+    /// The form of any JSON, whatever the schema.
+    pub(super) const ANY: Self = Self { shape: Shape::Json, is_optional: false };
 
     /// The form of arguments or results that a JSON Schema describes.
     pub(super) fn of(schema: &Value) -> Self {
@@ -99,7 +102,7 @@ impl Form {
             _ => Shape::Json,
         };
         if reader.is_spent() {
-            return Self::TEXT;
+            return Self::ANY;
         }
         match shape {
             // Without properties it takes any object, or none.
@@ -113,23 +116,24 @@ impl Form {
 
     /// Appends the declaration of the payload.
     pub(super) fn declare(&self, out: &mut String, element: &str, about: &str) {
-        out.push_str(&format!("  <xs:element name=\"{element}\">\n"));
+        let type_ = if matches!(self.shape, Shape::Object { .. }) || self.is_optional { "" } else { " type=\"json\"" };
+        out.push_str(&format!("  <xs:element name=\"{element}\"{type_}>\n"));
         annotate(out, 4, about);
         match &self.shape {
             Shape::Object { fields, .. } => complex(out, 4, fields),
-            _ => {
-                let about = "JSON, as a text, such as {\"name\": [1, true, null]}.".to_owned();
+            _ if self.is_optional => {
                 let whole = Field {
                     name: String::new(),
                     element: WHOLE.to_owned(),
-                    about,
-                    is_required: !self.is_optional,
+                    about: "An object with any properties.".to_owned(),
+                    is_required: false,
                     is_nullable: false,
                     many: None,
                     shape: Shape::Json,
                 };
                 complex(out, 4, &[whole]);
             }
+            _ => {}
         }
         out.push_str("  </xs:element>\n");
     }
@@ -137,14 +141,20 @@ impl Form {
     /// The JSON of the tool, from the JSON of the payload.
     ///
     /// # Errors
-    /// The place and the mistake of a text that is no JSON.
-    pub(super) fn to_tool(&self, payload: Value) -> Result<Value, String> {
+    /// The reason why it makes no arguments: they are an object.
+    pub(super) fn to_tool(&self, payload: &str) -> Result<String, String> {
+        let mut out = String::with_capacity(payload.len());
         match &self.shape {
-            Shape::Object { .. } => self.shape.to_tool(payload, ""),
-            _ => match payload.get(WHOLE) {
-                Some(Value::String(text)) => parsed(text, WHOLE),
-                _ => Ok(Value::Object(Map::new())),
+            Shape::Object { .. } => self.shape.to_tool(payload, &mut out)?,
+            _ if self.is_optional => match members(payload)?.get(WHOLE) {
+                Some(value) => out.push_str(value.get()),
+                None => out.push_str("{}"),
             },
+            _ => out.push_str(payload),
+        }
+        match out.trim_start().starts_with('{') {
+            true => Ok(out),
+            false => Err(format!("the arguments of a tool are an object: write <map> in place of {}", excerpt(&out))),
         }
     }
 
@@ -152,133 +162,155 @@ impl Form {
     ///
     /// # Errors
     /// [`Uncarried`] if the payload can't carry it.
-    pub(super) fn to_payload(&self, value: Value) -> Result<Value, Uncarried> {
+    pub(super) fn to_payload(&self, value: &str) -> Result<String, Uncarried> {
+        let mut out = String::with_capacity(value.len());
         match &self.shape {
-            Shape::Object { .. } => self.shape.to_payload(value, ""),
-            _ => Ok(Value::Object([(WHOLE.to_owned(), Value::String(value.to_string()))].into_iter().collect())),
+            Shape::Object { .. } => self.shape.to_payload(value, "", &mut out)?,
+            _ if self.is_optional => {
+                push_member(&mut out, '{', WHOLE);
+                out.push_str(value);
+                out.push('}');
+            }
+            _ => out.push_str(value),
         }
+        Ok(out)
     }
 }
 
 impl Shape {
-    fn to_tool(&self, value: Value, place: &str) -> Result<Value, String> {
-        match (self, value) {
-            (Self::Object { fields, .. }, Value::Object(mut values)) => {
-                let mut object = Map::new();
+    /// Appends the JSON of the tool. Recurses as deep as the contract.
+    fn to_tool(&self, value: &str, out: &mut String) -> Result<(), String> {
+        match self {
+            Self::Object { fields, .. } => {
+                let values = members(value)?;
+                let mut before = '{';
                 for field in fields {
-                    let place = format!("{place}/{}", field.element);
-                    match values.remove(&field.element) {
+                    match values.get(&field.element) {
                         Some(value) => {
-                            object.insert(field.name.clone(), field.to_tool(value, &place)?);
+                            push_member(out, std::mem::replace(&mut before, ','), &field.name);
+                            field.to_tool(value.get(), out)?;
                         }
                         None if field.is_required && field.many.is_some() => {
-                            object.insert(field.name.clone(), Value::Array(Vec::new()));
+                            push_member(out, std::mem::replace(&mut before, ','), &field.name);
+                            out.push_str("[]");
                         }
                         None => {}
                     }
                 }
-                Ok(Value::Object(object))
+                out.push_str(if before == '{' { "{}" } else { "}" });
             }
-            (Self::Json, Value::String(text)) => parsed(&text, place),
             // Whole numbers past 2^53 are texts in the JSON of a payload.
-            (Self::Scalar(Scalar { base: base @ ("xs:integer" | "xs:double"), .. }), Value::String(text)) => {
-                match serde_json::from_str(&text) {
-                    Ok(Value::Number(number)) if *base == "xs:integer" && number.is_f64() => {
-                        let (least, most) = (i64::MIN, u64::MAX);
-                        Err(format!("{place}: a call can't carry {text}: write a whole number from {least} to {most}"))
-                    }
-                    Ok(Value::Number(number)) => Ok(Value::Number(number)),
-                    _ => Ok(Value::String(text)),
-                }
+            Self::Scalar(Scalar { base: "xs:integer" | "xs:double", .. }) if value.starts_with('"') => {
+                let text: String = serde_json::from_str(value).map_err(|error| error.to_string())?;
+                let is_number = serde_json::from_str::<serde_json::Number>(&text).is_ok();
+                out.push_str(if is_number { &text } else { value });
             }
-            (_, value) => Ok(value),
+            Self::Scalar(_) | Self::Json => out.push_str(value),
         }
+        Ok(())
     }
 
-    fn to_payload(&self, value: Value, place: &str) -> Result<Value, Uncarried> {
-        match (self, value) {
-            (Self::Object { fields, is_open }, Value::Object(values)) => {
-                let mut object = Map::new();
+    /// Appends the JSON of the payload. Recurses as deep as the contract.
+    fn to_payload(&self, value: &str, place: &str, out: &mut String) -> Result<(), Uncarried> {
+        match self {
+            Self::Object { fields, is_open } => {
+                let broken = |_| Uncarried::Broken(format!("{place}: found {}, expected an object", excerpt(value)));
+                let values = members(value).map_err(broken)?;
+                let mut before = '{';
                 for (name, value) in values {
                     let Some(field) = fields.iter().find(|field| field.name == name) else {
                         let broken = || Uncarried::Broken(format!("{place}/{name}: there is no such property"));
                         return Err(if *is_open { Uncarried::Unnamed } else { broken() });
                     };
-                    let place = format!("{place}/{name}");
-                    match value {
-                        Value::Null if field.many.is_some() && field.is_nullable => {}
-                        value => {
-                            object.insert(field.element.clone(), field.to_payload(value, &place)?);
-                        }
+                    let is_left_out = value.get() == "null" && field.many.is_some() && field.is_nullable;
+                    if !is_left_out {
+                        push_member(out, std::mem::replace(&mut before, ','), &field.element);
+                        field.to_payload(value.get(), &format!("{place}/{name}"), out)?;
                     }
                 }
-                Ok(Value::Object(object))
+                out.push_str(if before == '{' { "{}" } else { "}" });
             }
-            (Self::Object { .. }, value) => {
-                Err(Uncarried::Broken(format!("{place}: found {value}, expected an object")))
-            }
-            (Self::Json, value) => Ok(Value::String(value.to_string())),
-            (Self::Scalar(Scalar { base: "xs:integer", .. }), Value::Number(number)) if number.is_f64() => {
-                // 3.0 is a whole number to JSON Schema; of a larger one digits are lost already.
-                match number.as_f64().filter(|number| number.fract() == 0.0) {
-                    Some(whole) if whole.abs() < 1e15 => Ok(Value::from(whole as i64)),
-                    Some(_) => Err(Uncarried::Broken(format!(
-                        "{place}: {number} has more digits than a number of a result carries: the server should write it as a text"
-                    ))),
-                    None => Ok(Value::Number(number)),
+            Self::Json => out.push_str(value),
+            Self::Scalar(Scalar { base, .. }) => {
+                let (fits, expected) = match (*base, value.as_bytes().first()) {
+                    ("xs:integer", Some(b'-' | b'0'..=b'9')) => (true, "a whole number"),
+                    ("xs:double", Some(b'-' | b'0'..=b'9')) => (true, "a number"),
+                    ("xs:string", Some(b'"')) => (true, "a text"),
+                    ("xs:boolean", Some(b't' | b'f')) => (true, "true or false"),
+                    ("xs:integer", _) => (false, "a whole number"),
+                    ("xs:double", _) => (false, "a number"),
+                    ("xs:boolean", _) => (false, "true or false"),
+                    _ => (false, "a text"),
+                };
+                if !fits {
+                    return Err(Uncarried::Broken(format!("{place}: found {}, expected {expected}", excerpt(value))));
                 }
+                out.push_str(value);
             }
-            (Self::Scalar(Scalar { base, .. }), value) => match (*base, &value) {
-                ("xs:string", Value::String(_))
-                | ("xs:integer" | "xs:double", Value::Number(_))
-                | ("xs:boolean", Value::Bool(_)) => Ok(value),
-                (base, value) => {
-                    let expected = match base {
-                        "xs:integer" => "a whole number",
-                        "xs:double" => "a number",
-                        "xs:boolean" => "true or false",
-                        _ => "a text",
-                    };
-                    Err(Uncarried::Broken(format!("{place}: found {value}, expected {expected}")))
-                }
-            },
         }
+        Ok(())
     }
 }
 
 impl Field {
-    fn to_tool(&self, value: Value, place: &str) -> Result<Value, String> {
-        match value {
-            Value::Array(items) if self.many.is_some() => items
-                .into_iter()
-                .map(|item| self.shape.to_tool(item, place))
-                .collect::<Result<_, _>>()
-                .map(Value::Array),
-            Value::Null => Ok(Value::Null),
-            value => self.shape.to_tool(value, place),
+    fn to_tool(&self, value: &str, out: &mut String) -> Result<(), String> {
+        if self.many.is_none() || !value.starts_with('[') {
+            return if value == "null" && self.shape != Shape::Json {
+                out.push_str(value);
+                Ok(())
+            } else {
+                self.shape.to_tool(value, out)
+            };
         }
+        let items: Vec<&RawValue> = serde_json::from_str(value).map_err(|error| error.to_string())?;
+        out.push('[');
+        for (at, item) in items.into_iter().enumerate() {
+            out.push_str(if at > 0 { "," } else { "" });
+            self.shape.to_tool(item.get(), out)?;
+        }
+        out.push(']');
+        Ok(())
     }
 
-    fn to_payload(&self, value: Value, place: &str) -> Result<Value, Uncarried> {
-        match value {
-            Value::Array(items) if self.many.is_some() => {
-                let items = items.into_iter().map(|item| self.shape.to_payload(item, place));
-                items.collect::<Result<_, _>>().map(Value::Array)
+    fn to_payload(&self, value: &str, place: &str, out: &mut String) -> Result<(), Uncarried> {
+        if self.many.is_none() {
+            if value == "null" && self.is_nullable {
+                out.push_str(value);
+                return Ok(());
             }
-            value if self.many.is_some() => {
-                Err(Uncarried::Broken(format!("{place}: found {value}, expected an array")))
-            }
-            Value::Null if self.is_nullable => Ok(Value::Null),
-            value => self.shape.to_payload(value, place),
+            return self.shape.to_payload(value, place, out);
         }
+        let broken = |_| Uncarried::Broken(format!("{place}: found {}, expected an array", excerpt(value)));
+        let items: Vec<&RawValue> = serde_json::from_str(value).map_err(broken)?;
+        out.push('[');
+        for (at, item) in items.into_iter().enumerate() {
+            out.push_str(if at > 0 { "," } else { "" });
+            self.shape.to_payload(item.get(), place, out)?;
+        }
+        out.push(']');
+        Ok(())
     }
 }
 
-/// The value of a text of JSON.
-fn parsed(text: &str, place: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| {
-        format!("{place}: the text is no JSON: {error}; write JSON, such as {{\"name\": 1}}, or \"…\" with quotes for a text")
-    })
+/// The members of an object, as they are written.
+fn members(value: &str) -> Result<BTreeMap<String, &RawValue>, String> {
+    serde_json::from_str(value).map_err(|error| error.to_string())
+}
+
+/// Appends the key of a member, and what stands before it.
+fn push_member(out: &mut String, before: char, name: &str) {
+    out.push(before);
+    out.push_str(&Value::from(name).to_string());
+    out.push(':');
+}
+
+/// The beginning of a value, for a person.
+fn excerpt(value: &str) -> String {
+    const SHOWN: usize = 100;
+    match value.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
+    }
 }
 
 /// A reader of a JSON Schema.
@@ -372,7 +404,7 @@ impl<'s> Reader<'s> {
             }
             _ => self.value(resolved, depth),
         };
-        // A text of JSON has its own null.
+        // The vocabulary has its own null.
         field.is_nullable &= field.shape != Shape::Json || field.many.is_some();
         field
     }

@@ -22,10 +22,12 @@ use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::raw;
 use super::session::{self, Listed, Session, Talk};
 use crate::listeners::fleet::Over;
 use crate::listeners::fleet::line_process::{End, LineProcess, Written};
 use crate::listeners::fleet::prints::{self, Log};
+use crate::listeners::mcp::McpAsks;
 use crate::process::environment::passed_on;
 use crate::process::run::{CommandError, LINGER, Process, Streams};
 use crate::process::streams::keep_end;
@@ -38,7 +40,7 @@ const WAITING: usize = 64;
 /// Lines in a row that are no messages, after which the process is ended.
 const NOISE: usize = 10_000;
 /// Requests of servers that are answered.
-const DONE: [&str; 3] = ["ping", "roots/list", "elicitation/create"];
+const DONE: [&str; 4] = ["ping", "roots/list", "elicitation/create", "sampling/createMessage"];
 /// Cancelled requests whose answers may still come.
 const CANCELLED: usize = 1024;
 
@@ -120,7 +122,7 @@ impl Server {
 }
 
 /// Connects to a server, and lists its tools; an error has the end of its standard error.
-pub(super) async fn look(name: &Name, spec: &CommandSpec, asks: bool, limits: &Limits) -> Result<Listed, String> {
+pub(super) async fn look(name: &Name, spec: &CommandSpec, asks: McpAsks, limits: &Limits) -> Result<Listed, String> {
     let said = RefCell::<String>::default();
     let server = Server::start(spec, Rc::default(), limits).map_err(|error| error.detail());
     let stopped =
@@ -214,7 +216,7 @@ impl Transport<RoleClient> for Lines {
         lock(&self.open).sent(&item);
         let (out, line) = (self.out.clone(), serde_json::to_vec(&item));
         async move {
-            let mut line = line.map_err(io::Error::other)?;
+            let mut line = raw::unwrap(line.map_err(io::Error::other)?);
             line.push(b'\n');
             out.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
         }
@@ -327,6 +329,7 @@ fn judge(line: Written<'_>, open: &Mutex<Requests>) -> Line {
     if bytes.trim_ascii().is_empty() {
         return Line::Nothing;
     }
+    let bytes = &*raw::wrap(bytes);
     let value = match serde_json::from_slice::<Value>(bytes) {
         Ok(value) => value,
         Err(error) => return unreadable(bytes, &error, open),
@@ -337,18 +340,24 @@ fn judge(line: Written<'_>, open: &Mutex<Requests>) -> Line {
     };
     let is_answer = object.contains_key("result") || object.contains_key("error");
     if !is_answer {
-        if let Some((method, id)) = object.get("method").and_then(Value::as_str).zip(object.get("id"))
-            && !DONE.contains(&method)
-        {
-            let why = format!("this client does not do {}", readable(method));
-            let error = json!({ "code": ErrorCode::METHOD_NOT_FOUND.0, "message": why });
+        let asked = object.get("method").and_then(Value::as_str).zip(object.get("id"));
+        let asked = asked.map(|(method, id)| (method.to_owned(), id.clone()));
+        let refused = |(method, id): (String, Value), code: ErrorCode, why: &str| {
+            let method = readable(&method);
+            let error = json!({ "code": code.0, "message": why.replace("METHOD", &method) });
             let mut answer = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into_bytes();
             answer.push(b'\n');
-            return Line::Refused { method: readable(method), answer };
-        }
-        return match serde_json::from_value(value) {
-            Ok(message) => Line::Message(Box::new(message)),
-            Err(_) => Line::Noise,
+            Line::Refused { method, answer }
+        };
+        return match (asked, serde_json::from_value(value)) {
+            (Some(asked), _) if !DONE.contains(&asked.0.as_str()) => {
+                refused(asked, ErrorCode::METHOD_NOT_FOUND, "this client does not do METHOD")
+            }
+            (_, Ok(message)) => Line::Message(Box::new(message)),
+            (Some(asked), Err(_)) => {
+                refused(asked, ErrorCode::INVALID_PARAMS, "the params of METHOD are none of the protocol")
+            }
+            (None, Err(_)) => Line::Noise,
         };
     }
     let id = match object.get("id") {

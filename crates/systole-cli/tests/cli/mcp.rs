@@ -25,7 +25,7 @@ fn imported(name: &str, keys: &str) -> Scratch {
     let folder = Scratch::new(&format!("mcp-{name}"));
     fs::write(folder.join("server.py"), SERVER).unwrap();
     fs::write(folder.join("organism.yaml"), ORGANISM.replace("KEYS", keys)).unwrap();
-    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["t: 27 tools of t 1 (2025-11-25)"]);
+    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["t: 28 tools of t 1 (2025-11-25)"]);
     fs::remove_file(folder.join("started")).unwrap();
     folder
 }
@@ -40,6 +40,11 @@ fn change(folder: &Path, from: &str, to: &str) {
 
 fn payload(tool: &str, arguments: &str) -> String {
     format!("<{tool} xmlns='urn:systole:mcp:server:t'>{arguments}</{tool}>")
+}
+
+/// An argument `n` with a JSON value, whose namespace is written as `XML`.
+fn n(value: &str) -> String {
+    format!("<n>{}</n>", value.replace("XML", "xmlns='http://www.w3.org/2005/xpath-functions'"))
 }
 
 /// Asks for a tool, and returns what is printed.
@@ -73,28 +78,33 @@ fn results_are_payloads_and_errors_of_tools_are_faults() {
     let blocks = ask(&folder, "blocks", "");
     has(&blocks, &["<text>a &lt; b &amp; \u{fffd} c</text>", "<image mime=\"image/png\">aGk=</image>"]);
     has(&blocks, &["<audio mime=\"audio/wav\">aGk=</audio>", "<text>inside</text>", "<link ", "uri=\"t://b\""]);
-    has(&blocks, &["<structured>{\"a\":[1]}</structured>"]);
+    has(&blocks, &["<structured>{\"a\": [1]}</structured>"]);
     has(&ask(&folder, "fail", ""), &["agent-error", "no luck"]);
     has(&ask(&folder, "refuse", ""), &["I don't do tools/call"]);
     has(
-        &ask(&folder, "typed", "<n>7</n>"),
+        &ask(&folder, "typed", &n("<number XML>7</number>")),
         &["<typed-result xmlns=\"urn:systole:mcp:server:t\"><n>7</n></typed-result>"],
     );
-    let json = said(&folder, &["ask", "organism.yaml", r#"{"typed": {"n": "7"}}"#], "").1;
-    assert_eq!(json, "{\"typed-result\":{\"n\":7}}\n");
+    let json = |text: &str| said(&folder, &["ask", "organism.yaml", text], "").1;
+    assert_eq!(json(r#"{"typed": {"n": 7}}"#), "{\"typed-result\":{\"n\":7}}\n");
+    // Numbers keep their digits, in results and in arguments.
+    let exact = "123456789012345678901234567890";
+    has(&ask(&folder, "typed", &n("<string XML>exact</string>")), &[&format!("<n>{exact}</n>")]);
+    has(&ask(&folder, "typed", &n(&format!("<number XML>{exact}</number>"))), &[&format!("<n>{exact}</n>")]);
+    has(&ask(&folder, "typed", &n("<number XML>1</number><number XML>2</number>")), &["breaks its contract"]);
+    has(&ask(&folder, "typed", &n("<map XML><null key='a'/><null key='a'/></map>")), &["the key 'a' is repeated"]);
 }
 
 #[test]
 fn a_result_that_breaks_its_own_schema_is_refused() {
     let folder = imported("schema", "timeout: 20s");
-    has(&ask(&folder, "typed", "<n>\"seven\"</n>"), &["breaks its own output schema", "/n"]);
-    has(&ask(&folder, "typed", "<n>\"1\"</n>"), &["/n: found \"1\", expected a whole number"]);
-    has(&ask(&folder, "typed", "<n>123456789012345678901234567890</n>"), &["/n", "more digits than"]);
-    has(&ask(&folder, "typed", "<n>[1, 2]</n>"), &["breaks its own output schema"]);
+    has(&ask(&folder, "typed", &n("<string XML>seven</string>")), &["breaks its own output schema", "/n"]);
+    has(&ask(&folder, "typed", &n("<string XML>1</string>")), &["/n: found \"1\", expected a whole number"]);
+    has(&ask(&folder, "typed", &n("<number XML>1.5</number>")), &["breaks its own output schema", "/n"]);
+    has(&ask(&folder, "typed", &n("<array XML/>")), &["breaks its own output schema"]);
     has(&ask(&folder, "untyped", ""), &["it has no structured content"]);
     has(&ask(&folder, "other", ""), &["a result of another kind"]);
     has(&ask(&folder, "typed", "<n>seven</n>"), &["breaks its contract", "<example>"]);
-    has(&ask(&folder, "typed", "<n>[seven]</n>"), &["the text is no JSON"]);
 }
 
 #[test]
@@ -264,6 +274,33 @@ print(f'<elicited xmlns="urn:systole:mcp:v1" action="accept"><value name="age">{
     assert!((32..=33).contains(&answered), "{answered}");
     change(&folder, "questions: desk", "questions: desc");
     assert_eq!(said(&folder, &["check", "organism.yaml"], "").0, 1);
+}
+
+#[test]
+fn texts_of_a_server_are_completed_by_a_listener_within_the_budget_or_refused() {
+    let folder = imported("complete", "timeout: 20s");
+    has(&ask(&folder, "complete", ""), &["-32601"]);
+    change(&folder, "server.py] }", "server.py], sampling: writer }");
+    let writer = "  - { name: writer, command: [python3, writer.py], accepts: ['{urn:systole:mcp:v1}sampling'], replies: ['{urn:systole:mcp:v1}sampled'] }\n";
+    change(&folder, "listeners:\n", &format!("listeners:\n{writer}"));
+    let answer = r#"
+import sys
+asked = sys.stdin.read()
+assert '<system>Be brief.</system><message role="user">2 &lt; 3?</message>' in asked and 'tokens="7"' in asked, asked
+print('<sampled xmlns="urn:systole:mcp:v1">yes &amp; no</sampled>')
+"#;
+    fs::write(folder.join("writer.py"), answer).unwrap();
+    let completed = ask(&folder, "complete", "");
+    has(&completed, &["\"text\": \"yes &amp; no\"", "\"role\": \"assistant\"", "\"model\": \"writer\""]);
+    // A fault of the listener is the error of the request.
+    fs::write(folder.join("writer.py"), "import sys; sys.exit('no words today')").unwrap();
+    has(&ask(&folder, "complete", ""), &["\"code\": -32603"]);
+    fs::write(folder.join("writer.py"), answer).unwrap();
+    change(&folder, "calls: [t] }", "calls: [t], budget: { calls: 1 } }");
+    has(&ask(&folder, "complete", ""), &["\"code\": -32603", "budget"]);
+    change(&folder, "sampling: writer", "sampling: waiter");
+    let (code, _, error) = said(&folder, &["check", "organism.yaml"], "");
+    assert!(code == 1 && error.contains("waiter"), "{error}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ def tool(name, properties={}, **more):
 def tools():
     number = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
     safe = {"annotations": {"readOnlyHint": True}}
-    names = "blocks fail refuse crash hang noise flood endless twice big slow change last kill_us other ask null nan bigish age asks"
+    names = "blocks fail refuse crash hang noise flood endless twice big slow change last kill_us other ask null nan bigish age asks complete"
     all = [tool("echo", {"text": {"type": "string"}})] + [tool(name) for name in names.split()]
     all += [tool(name, **safe) for name in ("crash_once", "poison", "kill_us_safe")]
     all += [tool("typed", {"n": {}}, outputSchema=number), tool("untyped", outputSchema=number)]
@@ -45,6 +45,16 @@ def ask(message, name, kind):
             return None
         if answer.get("id") == "q":
             return json.dumps(answer["result"], sort_keys=True)
+
+
+def complete():
+    message = {"role": "user", "content": {"type": "text", "text": "2 < 3?"}}
+    params = {"messages": [message], "systemPrompt": "Be brief.", "maxTokens": 7}
+    write({"jsonrpc": "2.0", "id": "m", "method": "sampling/createMessage", "params": params})
+    for line in sys.stdin:
+        answer = json.loads(line)
+        if answer.get("id") == "m":
+            return json.dumps(answer.get("result", answer.get("error")), sort_keys=True)
 
 
 def call(id, name, arguments, token):
@@ -116,6 +126,9 @@ def call(id, name, arguments, token):
             open("killed", "w")
             time.sleep(60)
         return text("called again")
+    if name == "typed" and arguments.get("n") == "exact":
+        write('{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":{"n":123456789012345678901234567890}}}' % json.dumps(id))
+        return None
     if name == "typed":
         return {"content": [], "structuredContent": {"n": arguments.get("n")}}
     if name == "untyped":
@@ -126,6 +139,8 @@ def call(id, name, arguments, token):
         return text(ask("Which color?", "color", {"type": "string", "enum": ["red", "green"]}))
     if name == "age":
         return text(ask("Which age?", "age", {"type": "integer"}))
+    if name == "complete":
+        return text(complete())
     if name == "asks":
         write({"jsonrpc": "2.0", "id": "s", "method": "sampling/createMessage", "params": {}})
         while ask("Which color?", "color", {"type": "string", "enum": ["red", "green"]}):

@@ -1,0 +1,138 @@
+//! JSON of calls and results as it is written: the library of the protocol reads numbers as those of 64 bits, which loses digits.
+//!
+//! At both borders of the library, such JSON is a string with its text: [`wrap`] makes the structured content of a result one
+//! before the library reads the message, and [`unwrap`] writes the arguments of a call as they are behind it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// The key of the structured content of a result.
+const STRUCTURED: &str = "structuredContent";
+/// The only argument of a call on its way through the library: the text of all arguments.
+const ARGUMENTS: &str = "json";
+
+/// The members of an object as they are written.
+type Members<'t> = BTreeMap<String, &'t RawValue>;
+
+/// A message of a server whose structured content is a string with its text. Other messages, and texts that are none, stay.
+pub(super) fn wrap(message: &[u8]) -> Cow<'_, [u8]> {
+    let has_content = memchr::memmem::find(message, STRUCTURED.as_bytes()).is_some();
+    let wrapped = has_content.then(|| {
+        replaced(message, "result", STRUCTURED, |text| serde_json::to_vec(text).unwrap_or_else(|_| text.into()))
+    });
+    wrapped.flatten().map_or(Cow::Borrowed(message), Cow::Owned)
+}
+
+/// The arguments of a call, as the library takes them.
+pub(super) fn arguments(text: &str) -> Map<String, Value> {
+    Map::from_iter([(ARGUMENTS.to_owned(), Value::from(text))])
+}
+
+/// A message to a server, in which the arguments of a call are as they are written.
+pub(super) fn unwrap(message: Vec<u8>) -> Vec<u8> {
+    let is_call = memchr::memmem::find(&message, b"\"tools/call\"").is_some();
+    let text_of = |wrapped: &str| {
+        let all: BTreeMap<String, String> = serde_json::from_str(wrapped).unwrap_or_default();
+        all.get(ARGUMENTS).map_or_else(|| wrapped.into(), |text| text.clone().into_bytes())
+    };
+    let unwrapped = is_call.then(|| replaced(&message, "params", "arguments", text_of)).flatten();
+    unwrapped.unwrap_or(message)
+}
+
+/// A message with another value of a member of a member; `None` if it has none.
+fn replaced(message: &[u8], outer: &str, inner: &str, change: impl Fn(&str) -> Vec<u8>) -> Option<Vec<u8>> {
+    let members: Members<'_> = serde_json::from_slice(message).ok()?;
+    let within: Members<'_> = serde_json::from_str(members.get(outer)?.get()).ok()?;
+    let value = within.get(inner)?;
+    let mut out = Vec::with_capacity(message.len() + message.len() / 8);
+    let write = |out: &mut Vec<u8>, members: &Members<'_>, but: &str, value: &dyn Fn(&mut Vec<u8>)| {
+        out.push(b'{');
+        for (at, (key, text)) in members.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            out.extend(Value::from(key.as_str()).to_string().bytes());
+            out.push(b':');
+            if key == but { value(out) } else { out.extend(text.get().bytes()) }
+        }
+        out.push(b'}');
+    };
+    write(&mut out, &members, outer, &|out| {
+        write(out, &within, inner, &|out| out.extend(change(value.get())));
+    });
+    Some(out)
+}
+
+/// JSON without characters that XML can't carry: each is U+FFFD.
+pub(super) fn carriable(json: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut rest = json;
+    while let Some(at) = rest.find(['\\', '\u{fffe}', '\u{ffff}']) {
+        let (before, found) = rest.split_at(at);
+        out.push_str(before);
+        let escape = found.get(..2).unwrap_or(found);
+        let (kept, length) = match escape {
+            "\\b" | "\\f" => ("\u{fffd}", 2),
+            "\\u" => {
+                let code = found.get(2..6).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+                match code {
+                    Some(0..=8 | 11 | 12 | 14..=31 | 0xfffe | 0xffff) => ("\u{fffd}", 6),
+                    _ => (escape, 2),
+                }
+            }
+            escape if escape.starts_with('\\') => (escape, escape.len()),
+            _ => ("\u{fffd}", 3),
+        };
+        out.push_str(kept);
+        rest = &found[length..];
+    }
+    if out.is_empty() && rest.len() == json.len() {
+        return Cow::Borrowed(json);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_of_structured_content_come_through_the_library() {
+        let message = br#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"a":1.50,"b":123456789012345678901234567890}}}"#;
+        let value: Value = serde_json::from_slice(&wrap(message)).unwrap();
+        assert_eq!(value["result"][STRUCTURED], r#"{"a":1.50,"b":123456789012345678901234567890}"#);
+        assert_eq!((&value["jsonrpc"], &value["id"]), (&Value::from("2.0"), &Value::from(1)));
+        for other in [&br#"{"result":{"a":"structuredContent"}}"#[..], b"{structuredContent", b"[]", b"{\"result\":1}"]
+        {
+            assert!(matches!(wrap(other), Cow::Borrowed(_)));
+        }
+    }
+
+    #[test]
+    fn arguments_of_a_call_are_written_as_they_are() {
+        let text = r#"{"a":1.50,"json":"x"}"#;
+        let call =
+            serde_json::json!({ "method": "tools/call", "params": { "name": "n", "arguments": arguments(text) } });
+        let written = String::from_utf8(unwrap(call.to_string().into_bytes())).unwrap();
+        assert_eq!(written, format!(r#"{{"method":"tools/call","params":{{"arguments":{text},"name":"n"}}}}"#));
+        let other = br#"{"method":"ping"}"#.to_vec();
+        assert_eq!(unwrap(other.clone()), other);
+    }
+
+    #[test]
+    fn characters_that_xml_lacks_are_replaced_in_json() {
+        for (json, expected) in [
+            (r#""a\u0000b\b\f\uFFFE""#, "\"a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}\""),
+            (r#""\\u0000\n\u0009\u000a""#, r#""\\u0000\n\u0009\u000a""#),
+            ("\"\u{ffff}\"", "\"\u{fffd}\""),
+            (r#"{"a":1}"#, r#"{"a":1}"#),
+        ] {
+            assert_eq!(carriable(json), expected);
+            assert!(serde_json::from_str::<Value>(&carriable(json)).is_ok());
+        }
+    }
+}
