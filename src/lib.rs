@@ -97,6 +97,8 @@ pub mod console;
 pub mod drafts;
 #[cfg(feature = "gateway")]
 pub mod gateway;
+#[cfg(feature = "gateway")]
+pub mod identity;
 pub mod jobs;
 pub mod listeners;
 #[cfg(feature = "mcp")]

@@ -163,6 +163,10 @@ impl Config {
             .meta(blueprint.meta.clone())
             .schemas(schemas);
         #[cfg(feature = "gateway")]
+        if let Some(identity) = self.identity.clone() {
+            builder = builder.identity(identity);
+        }
+        #[cfg(feature = "gateway")]
         let operated = self.journal.as_ref().and_then(|journal| journal.beside().map(ToOwned::to_owned));
         if let Some(journal) = self.journal {
             builder = builder.store(journal.into());

@@ -103,6 +103,9 @@ pub struct Config {
     pub kinds: Vec<ListenerKind>,
     /// The journal, if the organism is durable.
     pub journal: Option<NamedJournal>,
+    /// The keys that sign what leaves the organism, if it has some.
+    #[cfg(feature = "gateway")]
+    pub identity: Option<std::sync::Arc<crate::identity::Identity>>,
     /// The gateway, if the organism has one.
     pub gateway: Option<GatewaySettings>,
     /// The hosts of the Model Context Protocol, if they are served.
@@ -325,7 +328,20 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     blueprint.listeners().for_each(|(_, contract)| contract.let_instructions(&mut catalog));
     let llm = organism.llm.map(|llm| llm.settings);
     let drain = organism.drain;
-    Config { blueprint, catalog, kinds, journal, gateway, mcp, drain, llm, warnings: Vec::new(), prefixes }
+    Config {
+        blueprint,
+        catalog,
+        kinds,
+        journal,
+        #[cfg(feature = "gateway")]
+        identity: organism.identity,
+        gateway,
+        mcp,
+        drain,
+        llm,
+        warnings: Vec::new(),
+        prefixes,
+    }
 }
 
 fn kind(written: Written, teams: &human::Teams, directory: &Path) -> ListenerKind {

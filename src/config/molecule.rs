@@ -114,6 +114,7 @@ pub(super) fn voices(reader: &mut Reader, listeners: &[Listener]) -> Vec<Speaker
                 admin: false,
                 budget: systole_core::vocab::Budget::NONE,
                 mailbox: None,
+                signatures: None,
             })
         }
         Err(error) => {

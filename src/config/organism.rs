@@ -1,16 +1,23 @@
 //! The shape of the whole file.
 
+#[cfg(not(feature = "gateway"))]
+use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
-use systole_core::core::{Access, ClientContract, MetaFlags, Scheduling};
-use systole_core::vocab::{Budget, Limits, Name, QName};
+#[cfg(not(feature = "gateway"))]
+use systole_core::core::CheckSignature;
+use systole_core::core::{Access, ClientContract, MetaFlags, Scheduling, Signatures};
+use systole_core::vocab::{Budget, Limits, Name, QName, Span};
+#[cfg(not(feature = "gateway"))]
+use systole_xml::ladder::{Canonical, Raw};
 
 use super::budget::{self, BudgetKeys};
 use super::correction::{Items, Shape};
 use super::document::Node;
 use super::gateway::{self, GatewayKeys};
 use super::human::{self, Teams, TeamsKey};
-use super::keys::{Call, Flag, List, Named, Namespaces, NonEmpty, OneOf, Size, Text, Time, Word, mapping};
+use super::keys::{Call, Flag, List, Named, Namespaces, NonEmpty, OneOf, Size, Text, Texts, Time, Word, mapping};
 use super::limits::{self, LimitKeys};
 use super::listener::{self, Listener, ListenerKeys};
 use super::llm::{self, Llm, LlmKeys};
@@ -18,6 +25,8 @@ use super::mcp::{self, Mcp, McpKeys};
 use super::reader::{At, Reader};
 use super::short_form::{self, Called, Prefixes};
 use super::{Mistake, molecule};
+#[cfg(feature = "gateway")]
+use crate::identity::{Identity, KeyFile, PublicKeys};
 use crate::journal::{Durability, Retention, is_url};
 use crate::settings::GatewaySettings;
 
@@ -31,6 +40,8 @@ pub(super) struct Organism {
     pub(super) meta: MetaFlags,
     pub(super) journal: Option<JournalKeys>,
     pub(super) drain: Option<Duration>,
+    #[cfg(feature = "gateway")]
+    pub(super) identity: Option<Arc<Identity>>,
     pub(super) gateway: Option<At<GatewaySettings>>,
     pub(super) mcp: Option<Mcp>,
     pub(super) llm: Option<Llm>,
@@ -52,12 +63,18 @@ pub(super) struct Speaker {
     pub(super) budget: Budget,
     /// The remote listener whose mailbox belongs to the client.
     pub(super) mailbox: Option<At<Name>>,
+    /// The check of the signatures that its messages must have.
+    pub(super) signatures: Option<Signatures>,
 }
 
 impl Speaker {
     pub(super) fn client(&self) -> ClientContract {
         let calls = self.calls.iter().map(|call| call.value.clone()).collect();
-        ClientContract::new(self.name.value.clone()).calls(calls).admin(self.admin).budget(self.budget)
+        ClientContract::new(self.name.value.clone())
+            .calls(calls)
+            .admin(self.admin)
+            .budget(self.budget)
+            .signatures(self.signatures.clone())
     }
 }
 
@@ -84,6 +101,8 @@ mapping! {
         retention: RetentionKeys<'static>;
         /// Time for work in flight when the organism ends in order; with a gateway 5s by default.
         drain: Time<0> = "60s";
+        /// File of the keys that sign what leaves the organism, by `systole key new` (docs/signatures.md).
+        identity: Text;
         /// Entrance over HTTP (docs/gateway.md); needs `durability: process` or `power`.
         gateway: GatewayKeys<'static>;
         /// Hosts of the Model Context Protocol (docs/mcp.md); needs `durability: process` or `power`.
@@ -150,6 +169,8 @@ mapping! {
         budget: BudgetKeys<'static>;
         /// Remote listener whose mailbox rides on the client's responses (docs/notices.md).
         mailbox: Named;
+        /// Files of public keys, one of which must sign each message of the client (docs/signatures.md).
+        keys: Texts;
     }
 }
 
@@ -178,6 +199,9 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let meta = keys.meta.node.map(|node| meta(reader, node)).unwrap_or_default();
     let journal = journal(reader, &keys);
     let drain = keys.drain.read(reader);
+    #[cfg_attr(not(feature = "gateway"), expect(unused_variables, reason = "its mistake is reported"))]
+    let identity =
+        keys.identity.read(reader).zip(keys.identity.span()).and_then(|(file, span)| identity(reader, file, span));
     let gateway = keys.gateway.node.and_then(|node| gateway::read(reader, node));
     let mcp = keys.mcp.node.and_then(|node| mcp::read(reader, node));
     let llm = keys.llm.node.and_then(|node| llm::read(reader, node));
@@ -206,6 +230,8 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
         meta,
         journal,
         drain,
+        #[cfg(feature = "gateway")]
+        identity,
         gateway,
         mcp,
         llm,
@@ -275,5 +301,55 @@ fn speaker(reader: &mut Reader, node: &Node) -> Option<Speaker> {
     let admin = keys.admin.read(reader).unwrap_or_default();
     let budget = budget::read(reader, keys.budget);
     let mailbox = keys.mailbox.read(reader);
-    Some(Speaker { name: name?, called, calls: Vec::new(), admin, budget, mailbox })
+    let signatures = keys.keys.read(reader).map(|files| signatures(reader, files));
+    Some(Speaker { name: name?, called, calls: Vec::new(), admin, budget, mailbox, signatures })
+}
+
+/// The identity in a file of keys.
+#[cfg(feature = "gateway")]
+fn identity(reader: &mut Reader, file: &str, span: Span) -> Option<Arc<Identity>> {
+    match KeyFile::load(&reader.directory.join(file)).and_then(KeyFile::identity) {
+        Ok(identity) => Some(Arc::new(identity)),
+        Err(error) => {
+            reader.report(Mistake::File { what: "file of keys", path: file.into(), why: error.to_string() }, span);
+            None
+        }
+    }
+}
+
+/// A program that was built without its gateway signs nothing.
+#[cfg(not(feature = "gateway"))]
+fn identity(reader: &mut Reader, file: &str, span: Span) -> Option<Infallible> {
+    let why = "this systole was built without the feature 'gateway', which signs".to_owned();
+    reader.report(Mistake::File { what: "file of keys", path: file.into(), why }, span);
+    None
+}
+
+/// The check of signatures by the public keys in some files. Without a key no message passes it.
+#[cfg(feature = "gateway")]
+fn signatures(reader: &mut Reader, files: &[Node]) -> Signatures {
+    let mut keys = PublicKeys::default();
+    for node in files {
+        let Some(file) = reader.text(node) else { continue };
+        match PublicKeys::load(&reader.directory.join(file)) {
+            Ok(read) => keys.extend(read),
+            Err(error) => {
+                let mistake = Mistake::File { what: "file of public keys", path: file.into(), why: error.to_string() };
+                reader.report(mistake, node.span);
+            }
+        }
+    }
+    Signatures::new(keys)
+}
+
+/// A program that was built without its gateway verifies no signature, and takes no message that must have one.
+#[cfg(not(feature = "gateway"))]
+fn signatures(_: &mut Reader, _: &[Node]) -> Signatures {
+    struct Refused;
+    impl CheckSignature for Refused {
+        fn check(&self, _: &Raw, _: &Canonical) -> Result<(), Arc<str>> {
+            Err("this systole was built without the feature 'gateway', which verifies signatures".into())
+        }
+    }
+    Signatures::new(Refused)
 }

@@ -8,8 +8,8 @@ use std::{fmt, io};
 
 use bytes::{Bytes, BytesMut};
 use systole_core::core::{
-    Answered, Blueprint, ClientId, ListenerId, Party, ReadAnswer, ReadMessage, precheck, precheck_answer,
-    precheck_read, precheck_valid,
+    Answered, Blueprint, ClientId, ListenerId, Misroute, Party, ReadAnswer, ReadMessage, Unreadable, precheck,
+    precheck_answer, precheck_read, precheck_valid,
 };
 use systole_core::vocab::{Fault, Name, QName, ns};
 use systole_xml::ladder::Raw;
@@ -135,7 +135,7 @@ impl Judge {
     pub(super) async fn message(&self, client: ClientId, bytes: Bytes) -> Option<Result<ReadMessage, Fault>> {
         let size = bytes.len();
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
-            precheck(&Raw::new(bytes), client, blueprint, validator)
+            fault(precheck(&Raw::new(bytes), client, blueprint, validator), client, blueprint)
         };
         self.look(Party::Client(client), size, look).await
     }
@@ -151,7 +151,7 @@ impl Judge {
             let calls = blueprint.calls(Party::Client(client));
             let may_be = |name: &QName| calls.contains(name) || name.namespace() == ns::META;
             let payload = validator.payload_of_json(&bytes, may_be, &blueprint.limits.xml)?;
-            Ok(precheck_valid(payload, None, client, blueprint, validator))
+            Ok(fault(precheck_valid(payload, None, client, blueprint, validator), client, blueprint))
         };
         self.look(Party::Client(client), size, look).await
     }
@@ -168,7 +168,7 @@ impl Judge {
         let (size, to, schema) = (bytes.len(), to.clone(), schema.clone());
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
             let payload = validator.payload_of_object(&bytes, &schema, &blueprint.limits.xml)?;
-            Ok(precheck_valid(payload, Some(&to), client, blueprint, validator))
+            Ok(fault(precheck_valid(payload, Some(&to), client, blueprint, validator), client, blueprint))
         };
         self.look(Party::Client(client), size, look).await
     }
@@ -239,6 +239,16 @@ impl Judge {
     fn idle(&self) -> MutexGuard<'_, Vec<Validator>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The fault for the sender of a message that is refused; operators read in the log what no sender learns.
+fn fault<T>(read: Result<T, Unreadable>, client: ClientId, blueprint: &Blueprint) -> Result<T, Fault> {
+    read.map_err(|Unreadable { fault, misroute, .. }| {
+        if let Some(misroute) = misroute.filter(Misroute::is_denied) {
+            tracing::warn!(client = %blueprint[client].name, denied = true, %misroute, "a message was refused");
+        }
+        fault
+    })
 }
 
 fn validator(organism: &Organism) -> Validator {

@@ -279,7 +279,7 @@ impl Gateway {
         let secret = *query.secret();
         let delegate = self.delegate.unwrap_or_else(|| {
             let owned = self.settings.mailboxes.clone();
-            Arc::new(MailboxDelegate::new(self.mailboxes.clone(), query.clone(), owned))
+            Arc::new(MailboxDelegate::new(self.mailboxes.clone(), query.clone(), organism.clone(), owned))
         });
         let ids = IdKey::new(blake3::derive_key("systole gateway 2026 letters", &secret));
         let submissions =

@@ -185,6 +185,9 @@ impl Site {
             .schemas(config.payloads().cloned().collect::<Vec<_>>())
             .durable(journal.file.clone(), journal.durability)
             .retention(journal.retention);
+        if let Some(identity) = &config.identity {
+            builder = builder.identity(identity.clone());
+        }
         let people = People::new();
         builder = builder.people(&people);
         for (_, client) in blueprint.clients() {

@@ -17,6 +17,7 @@ const MODULES: [(&str, &[&str]); 4] = [
         "src",
         &[
             "settings",
+            "identity",
             "terminal",
             "network",
             "process",

@@ -22,6 +22,8 @@ mod init;
 mod journal;
 mod journal_args;
 mod json;
+#[cfg(feature = "gateway")]
+mod key;
 mod log;
 mod look;
 mod manual;
@@ -146,6 +148,16 @@ enum Command {
     #[cfg(feature = "gateway")]
     #[command(subcommand)]
     Token(token::Action),
+    /// Make, list, show and retire the keys that sign what leaves an organism, or the messages of a client
+    #[cfg(feature = "gateway")]
+    #[command(subcommand)]
+    Key(key::Action),
+    /// Sign a message, and print it
+    #[cfg(feature = "gateway")]
+    Sign(key::Sign),
+    /// Verify the signature of a message
+    #[cfg(feature = "gateway")]
+    Verify(key::Verify),
     /// Run a command for each message of a remote listener
     #[cfg(feature = "gateway")]
     Agent(agent::Agent),
@@ -258,6 +270,12 @@ fn main() -> ExitCode {
         Command::Worker(action) => worker::run(&action),
         #[cfg(feature = "gateway")]
         Command::Token(action) => token::run(&action),
+        #[cfg(feature = "gateway")]
+        Command::Key(action) => key::run(&action),
+        #[cfg(feature = "gateway")]
+        Command::Sign(args) => key::sign(&args),
+        #[cfg(feature = "gateway")]
+        Command::Verify(args) => key::verify(&args),
         #[cfg(feature = "gateway")]
         Command::Agent(args) => agent::agent(&args),
         #[cfg(feature = "gateway")]

@@ -20,7 +20,7 @@ use systole::config::{Config, ConfiguredOrganism};
 use systole::journal::JournalErrorKind;
 use systole::listeners::human::Console;
 use systole::process::{conceal, hurry_ends, kill_all};
-use systole::runtime::{Breakdown, Client, Events, Reader, SendError, Unread};
+use systole::runtime::{Breakdown, Client, Events, Organism, Reader, SendError, Unread};
 use systole_core::vocab::{Name, ThreadId};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 
@@ -167,7 +167,8 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
             let Launched { running, durable, drain, events } = launched;
             let (screen, console) = (stage.screen.clone(), stage.console.clone());
             let client = running.organism.client(CLIENT).ok();
-            let answers = Answers { client, screen: screen.clone(), faulted: faulted.clone() };
+            let organism = running.organism.clone();
+            let answers = Answers { client, organism, screen: screen.clone(), faulted: faulted.clone() };
             let (open, reader) = (VecDeque::new(), Some(running.organism.reader()));
             let mut session = Session { running, durable, drain, answers, reader, screen, console, signals, open };
             let ended = session.conduct(events, &mut stage.input, &mut watch, args.until_idle).await;
@@ -600,6 +601,7 @@ fn note_questions(open: &[String], screen: &Screen, durable: bool) -> bool {
 struct Answers {
     /// `None` if the organism has no client of the command line.
     client: Option<Client>,
+    organism: Arc<Organism>,
     screen: Arc<Screen>,
     /// True if a fault came back.
     faulted: Arc<AtomicBool>,
@@ -609,7 +611,7 @@ impl Answers {
     /// Prints an answer. Only one that standard output has taken counts as read: if the process ends before, it comes
     /// again with the next start.
     fn print(&self, unread: Unread) {
-        let envelope = unread.egress().envelope.clone();
+        let envelope = self.organism.sign(&unread.egress().envelope);
         let faulted = self.faulted.clone();
         self.screen.envelope(&envelope, move || {
             if unread.read().fault.is_some() {

@@ -275,7 +275,7 @@ impl Question {
         let Self { client, leave, drafts } = self;
         if !drafts {
             let asked = organism.operations(by).ask(&client, envelope, leave).await?;
-            return Ok(view::document(StatusCode::OK, &Answered::from(asked)));
+            return Ok(view::document(StatusCode::OK, &Answered::of(&organism, asked)));
         }
         let conversation = organism.operations(by.clone()).send(&client, envelope).await?;
         let mut drafts = conversation.drafts();
@@ -297,7 +297,7 @@ impl Question {
                     return;
                 }
             }
-            let text = view::text(&Answered::from(asked));
+            let text = view::text(&Answered::of(&organism, asked));
             // The reader may have left meanwhile.
             let _ = to.send(Event { cursor: None, name: "answer", text, held: None }).await;
         };
@@ -305,15 +305,15 @@ impl Question {
     }
 }
 
-impl From<Asked> for Answered {
-    fn from(asked: Asked) -> Self {
+impl Answered {
+    fn of(organism: &Organism, asked: Asked) -> Self {
         let Asked { conversation, answer, ended, people } = asked;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self {
             conversation: conversation.to_string(),
             ended,
             people,
-            envelope: answer.as_ref().map(|answer| text(&answer.envelope)),
+            envelope: answer.as_ref().map(|answer| view::leaving(organism, &answer.envelope)),
             payload: answer.as_ref().map(|answer| text(answer.payload.bytes())),
             fault: answer.and_then(|answer| answer.fault).map(|fault| fault.code.to_string()),
         }

@@ -35,8 +35,8 @@ use systole_store::token;
 /// Calls of monitoring. They need no token, and always find room.
 const MONITORING: [&str; 3] = ["/livez", "/readyz", "/metrics"];
 
-/// Another call that needs no token.
-const DESCRIPTION: &str = "/openapi.json";
+/// Other calls that need no token: the description of all calls, and the public keys.
+const PUBLIC: [&str; 2] = ["/openapi.json", "/.well-known/jwks.json"];
 
 /// A call or a body that takes longer may outlive its token.
 pub(super) const LONG: Duration = Duration::from_millis(10);
@@ -152,7 +152,7 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
     let permit = request.extensions().get::<RequestPermit>().cloned();
     let client = request.extensions().get::<ClientSide>().cloned();
     let is_monitoring = MONITORING.contains(&request.uri().path());
-    let is_open = is_monitoring || request.uri().path() == DESCRIPTION;
+    let is_open = is_monitoring || PUBLIC.contains(&request.uri().path());
     let (credential, principal) = match bearer(request.headers()).filter(|_| !is_open) {
         None => match signed_in(&app, request.uri().path(), request.headers()).await {
             Ok(Some(found)) => found,

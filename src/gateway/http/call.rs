@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::request::{KEY, LIMIT, WAIT};
 use super::{AppState, Routes, view};
-use crate::gateway::problem::Details;
+use crate::gateway::problem::{Details, Problem};
 
 /// A call: a method of a path.
 pub struct Call {
@@ -313,6 +313,13 @@ impl Description {
 /// `GET /openapi.json`
 pub(super) async fn description(State(app): State<Arc<AppState>>) -> Response {
     view::typed(StatusCode::OK, "application/json", app.description.bytes())
+}
+
+/// `GET /.well-known/jwks.json`
+pub(super) async fn keys(State(app): State<Arc<AppState>>) -> Result<Response, Problem> {
+    let identity = app.organism.identity();
+    let identity = identity.ok_or_else(|| Problem::not_found("the organism has no identity, and signs nothing"))?;
+    Ok(view::typed(StatusCode::OK, "application/jwk-set+json", identity.jwks().to_owned()))
 }
 
 /// Schemas of types: as they are parsed, and as they are written.

@@ -251,10 +251,7 @@ pub(super) async fn look(
     if let Some(sent) = app.query.submission(id, skip, most).await?.filter(|sent| sees(&sent.submission.client)) {
         let bytes = sent.answers.iter().map(|answer| answer.envelope.len()).sum();
         let site = app.clone();
-        let value = move || {
-            let catalog = as_json.then(|| site.organism.catalog());
-            Found::Sent(view::sent(&sent, skip == 0, catalog))
-        };
+        let value = move || Found::Sent(view::sent(&site, &sent, skip == 0, as_json));
         return held.weigh(bytes, view::long_document(&app, value).await?);
     }
     let mail = app.query.mail(id).await?.filter(|mail| sees(&mail.record.mailbox)).ok_or_else(no_message)?;
@@ -486,7 +483,7 @@ async fn acknowledge(app: &Arc<AppState>, posted: &Posted, form: Form) -> Result
             };
             view::long_document(app, value).await?
         }
-        Some(answer) => view::envelope(answer.envelope.clone()),
+        Some(answer) => view::envelope(app.organism.sign(&answer.envelope)),
         None => {
             let (id, thread) = (view::Id::of(&id), view::Id::of(&root));
             let value = Queued { id, thread, state: view::state(&[], posted.ended) };

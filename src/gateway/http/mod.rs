@@ -196,6 +196,11 @@ pub(super) fn calls() -> Vec<Call> {
             .about("health", "This document.")
             .public()
             .answers_json("This document.", |_| call::schema(json!({ "type": "object" }))),
+        Call::get("/.well-known/jwks.json", call::keys)
+            .about("health", "The public keys of the organism's identity, those that are retired included: a JSON Web Key Set.")
+            .public()
+            .answers_text("application/jwk-set+json", "The keys.")
+            .refuses(&[404]),
         Call::post("/v1/listeners", listeners::register)
             .about("listeners", "Register a remote listener.")
             .takes::<listeners::Registration>()

@@ -33,7 +33,7 @@ pub(super) async fn call(resource: ResourceRequest) -> Result<Response, Problem>
         true => None,
         false => app.sessions.read((&principal.name, &name), session, posted.body.clone(), clock).await,
     };
-    Ok(respond(&posted, read))
+    Ok(respond(&app, &posted, read))
 }
 
 /// `POST /v1/sessions/{session}/heartbeat`
@@ -176,8 +176,8 @@ struct NoticeCounts {
 }
 
 /// The response to a call. Without notices it is the plain response, byte for byte.
-fn respond(posted: &Posted, read: Option<QueueRead>) -> Response {
-    let text = |answer: &SentAnswer| Block::text(String::from_utf8_lossy(&answer.envelope));
+fn respond(app: &AppState, posted: &Posted, read: Option<QueueRead>) -> Response {
+    let text = |answer: &SentAnswer| Block::text(view::leaving(&app.organism, &answer.envelope));
     let content: Vec<_> = posted.answers.iter().map(text).collect();
     let mut metadata = Metadata {
         id: view::Id::of(&posted.kept.id),

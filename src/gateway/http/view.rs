@@ -21,6 +21,7 @@ use super::AppState;
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
 use crate::journal::{Sent, SentAnswer, StoredMail};
+use crate::runtime::Organism;
 
 /// A JSON document.
 pub(in crate::gateway) fn document(status: StatusCode, value: &impl Serialize) -> Response {
@@ -144,8 +145,13 @@ pub(super) fn mail(app: &AppState, mail: &StoredMail, reading: Reading) -> Item 
         state: state_of(status.state),
         deliveries: status.deliveries,
         last_error: status.error.as_deref().map(str::to_owned),
-        envelope: String::from_utf8_lossy(&record.envelope).into_owned(),
+        envelope: leaving(&app.organism, &record.envelope),
     }
+}
+
+/// The text of an envelope as it leaves the organism.
+pub(super) fn leaving(organism: &Organism, envelope: &Bytes) -> String {
+    String::from_utf8_lossy(&organism.sign(envelope)).into_owned()
 }
 
 /// The state for readers: a redriven message waits like any other.
@@ -384,10 +390,10 @@ pub(super) fn payload_json(envelope: &Bytes, catalog: &Catalog) -> Box<RawValue>
     json.and_then(|json| RawValue::from_string(json).ok()).unwrap_or_else(|| RawValue::NULL.to_owned())
 }
 
-/// Makes the view of a submission; `first` is true if no other answer came before its answers. With a catalog the payloads
-/// are there as JSON, too.
-pub(super) fn sent(sent: &Sent, first: bool, catalog: Option<&Catalog>) -> SentMessage {
-    let replies: Vec<_> = sent.answers.iter().map(|sent| answer(sent, catalog)).collect();
+/// Makes the view of a submission; `first` is true if no other answer came before its answers. The payloads are there as JSON,
+/// too, if so asked.
+pub(super) fn sent(app: &AppState, sent: &Sent, first: bool, as_json: bool) -> SentMessage {
+    let replies: Vec<_> = sent.answers.iter().map(|sent| answer(&app.organism, sent, as_json)).collect();
     let without = if sent.ended { SubmissionState::Silent } else { SubmissionState::Delivered };
     SentMessage {
         id: Id::of(&sent.submission.id),
@@ -413,13 +419,13 @@ const fn answered(by_fault: bool) -> SubmissionState {
     if by_fault { SubmissionState::Faulted } else { SubmissionState::Answered }
 }
 
-fn answer(answer: &SentAnswer, catalog: Option<&Catalog>) -> Reply {
+fn answer(organism: &Organism, answer: &SentAnswer, as_json: bool) -> Reply {
     Reply {
         from: answer.from.to_string(),
         payload: PayloadName(answer.payload.to_string()),
         fault: answer.fault.as_ref().map(|code| code.as_str()),
-        envelope: String::from_utf8_lossy(&answer.envelope).into_owned(),
-        json: catalog.map(|catalog| payload_json(&answer.envelope, catalog)),
+        envelope: leaving(organism, &answer.envelope),
+        json: as_json.then(|| payload_json(&answer.envelope, organism.catalog())),
     }
 }
 

@@ -9,6 +9,7 @@ use systole_core::vocab::{MessageId, Name};
 use super::delegate::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Row, SessionId};
 use crate::gateway::service::{ActError, MailboxService};
 use crate::journal::{Query, StoredMail};
+use crate::runtime::Organism;
 
 /// Gives each client the messages in the mailbox that the configuration assigns to it.
 ///
@@ -18,6 +19,7 @@ use crate::journal::{Query, StoredMail};
 pub(in crate::gateway) struct MailboxDelegate {
     mailboxes: MailboxService,
     query: Arc<dyn Query>,
+    organism: Arc<Organism>,
     /// The mailbox of each client that has one.
     owned: BTreeMap<Name, Name>,
     /// Rows that open sessions have confirmed, by token.
@@ -31,9 +33,10 @@ impl MailboxDelegate {
     pub(in crate::gateway) fn new(
         mailboxes: MailboxService,
         query: Arc<dyn Query>,
+        organism: Arc<Organism>,
         owned: BTreeMap<Name, Name>,
     ) -> Self {
-        Self { mailboxes, query, owned, confirmed: Arc::default() }
+        Self { mailboxes, query, organism, owned, confirmed: Arc::default() }
     }
 
     async fn reserve(&self, call: Call) -> Result<Option<QueueRead>, DelegateError> {
@@ -50,7 +53,7 @@ impl MailboxDelegate {
         reserved.durable().await?;
         let mail = self.query.mail_at(reserved.change.given.iter().map(|given| given.seq).collect()).await?;
         unread.token = None;
-        let rows: Vec<_> = mail.into_iter().map(row).collect();
+        let rows: Vec<_> = mail.into_iter().map(|mail| row(&self.organism, &mail)).collect();
         Ok((!rows.is_empty()).then_some(QueueRead { token, rows }))
     }
 
@@ -114,7 +117,7 @@ impl Drop for Unread<'_> {
     }
 }
 
-fn row(mail: StoredMail) -> Row {
-    let text = String::from_utf8_lossy(&mail.record.envelope).into_owned();
+fn row(organism: &Organism, mail: &StoredMail) -> Row {
+    let text = String::from_utf8_lossy(&organism.sign(&mail.record.envelope)).into_owned();
     Row { id: mail.record.id.to_string(), blocks: vec![Block::text(text)] }
 }

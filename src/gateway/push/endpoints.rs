@@ -125,9 +125,15 @@ impl Endpoints {
         self.0.get(name)?.format.as_deref()
     }
 
-    /// Next step for a message of a listener. A URL that was registered since the present declaration comes before the
-    /// declared one.
-    pub(super) fn next(&self, name: &Name, registered: Option<&Registration>, mail: StoredMail) -> Next {
+    /// Next step for a message of a listener, whose envelope `sign` signs. A URL that was registered since the present declaration
+    /// comes before the declared one.
+    pub(super) fn next(
+        &self,
+        name: &Name,
+        registered: Option<&Registration>,
+        mail: StoredMail,
+        sign: impl Fn(&Bytes) -> Bytes,
+    ) -> Next {
         let Some(Endpoint { declared, secret, format }) = self.0.get(name) else { return Next::Wait };
         let known = registered.filter(|known| known.declared.as_deref() == Some(declared.declared()));
         // The configuration may have narrowed the allowed URLs since.
@@ -136,7 +142,7 @@ impl Endpoints {
         let id = mail.record.id;
         let caller = caller(&mail.record.envelope);
         let (body, mut headers) = match format {
-            None => (mail.record.envelope, Vec::new()),
+            None => (sign(&mail.record.envelope), Vec::new()),
             Some(format) => match format.write(&mail) {
                 Some(body) => (body, vec![("Content-Type".to_owned(), format.media_type().to_owned())]),
                 None => return Next::Unsendable,

@@ -41,7 +41,7 @@ impl MailStore {
             })?;
             let Some(mail) = mail.into_iter().next() else { return Ok(None) };
             let id = mail.record.id;
-            match self.endpoints.next(&target, registered.as_ref(), mail) {
+            match self.endpoints.next(&target, registered.as_ref(), mail, |envelope| self.organism.sign(envelope)) {
                 Next::Send(delivery) => {
                     return Ok(Some(Job {
                         delivery,

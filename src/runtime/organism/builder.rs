@@ -17,6 +17,8 @@ use super::Organism;
 #[cfg(feature = "gateway")]
 use super::part::Elsewhere;
 use super::part::{Part, Parts};
+#[cfg(feature = "gateway")]
+use crate::identity::Identity;
 use crate::journal::{Claim, Durability, Journaled, LogFull, OpenStore, Retention, Room, Store};
 use crate::runtime::handler::contract::{Acceptors, ClientBuilder, ContractBuilder, Words, undecoded};
 use crate::runtime::handler::delivery::Delivery;
@@ -53,6 +55,8 @@ pub struct OrganismBuilder {
     recoverables: Vec<Arc<dyn Recoverable>>,
     #[cfg(feature = "gateway")]
     elsewhere: Vec<Arc<dyn Elsewhere>>,
+    #[cfg(feature = "gateway")]
+    identity: Option<Arc<Identity>>,
     words: Words,
 }
 
@@ -125,6 +129,8 @@ pub(crate) struct OrganismSpec {
     pub(crate) log_levels: Option<LogLevels>,
     #[cfg(feature = "gateway")]
     pub(crate) elsewhere: Vec<Arc<dyn Elsewhere>>,
+    #[cfg(feature = "gateway")]
+    pub(crate) identity: Option<Arc<Identity>>,
     pub(crate) warnings: Vec<BlueprintProblem>,
 }
 
@@ -147,6 +153,8 @@ impl OrganismBuilder {
             recoverables: Vec::new(),
             #[cfg(feature = "gateway")]
             elsewhere: Vec::new(),
+            #[cfg(feature = "gateway")]
+            identity: None,
             words: Words::default(),
         }
     }
@@ -364,6 +372,14 @@ impl OrganismBuilder {
         self
     }
 
+    /// Gives the organism an identity, which signs what leaves it for clients and remote listeners.
+    #[cfg(feature = "gateway")]
+    #[must_use]
+    pub fn identity(mut self, identity: impl Into<Arc<Identity>>) -> Self {
+        self.identity = Some(identity.into());
+        self
+    }
+
     /// Adds schemas of payloads that have no Rust type: `.xsd` contracts.
     #[must_use]
     pub fn schemas(mut self, schemas: impl IntoIterator<Item = PayloadSchema>) -> Self {
@@ -549,6 +565,8 @@ impl OrganismBuilder {
             log_levels: self.log_levels,
             #[cfg(feature = "gateway")]
             elsewhere: self.elsewhere,
+            #[cfg(feature = "gateway")]
+            identity: self.identity,
             warnings,
         })
     }

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
+
 #[cfg(feature = "gateway")]
 use systole_core::core::Latency;
 use systole_core::core::{
@@ -26,6 +28,8 @@ use tokio::sync::{mpsc, watch};
 use crate::drafts::{DraftCursor, DraftTable, Drafts};
 #[cfg(feature = "gateway")]
 use crate::drafts::{DraftFigures, DraftNews};
+#[cfg(feature = "gateway")]
+use crate::identity::Identity;
 use crate::journal::{JournalFeeder, Logs, Query, Room, Store, Written};
 use crate::process::ending;
 use crate::runtime::client::{Client, SendError};
@@ -69,6 +73,8 @@ pub struct Organism {
     parts: Parts,
     #[cfg(feature = "gateway")]
     elsewhere: Vec<Arc<dyn Elsewhere>>,
+    #[cfg(feature = "gateway")]
+    identity: Option<Arc<Identity>>,
     warnings: Vec<BlueprintProblem>,
     events: Option<Arc<EventRing>>,
     /// The number of the start in the life of the journal; 0 without one.
@@ -172,6 +178,8 @@ impl Organism {
             log_levels,
             #[cfg(feature = "gateway")]
             elsewhere,
+            #[cfg(feature = "gateway")]
+            identity,
         } = plan;
         let journal = journal.map(|keep| keep.open(&blueprint.organism, &entropy)).transpose()?;
         journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
@@ -264,6 +272,8 @@ impl Organism {
             parts,
             #[cfg(feature = "gateway")]
             elsewhere,
+            #[cfg(feature = "gateway")]
+            identity,
             warnings,
             events,
             epoch,
@@ -651,6 +661,22 @@ impl Organism {
     /// Returns problems of the contracts that don't keep the organism from running.
     pub fn warnings(&self) -> &[BlueprintProblem] {
         &self.warnings
+    }
+
+    /// Returns the identity of the organism, if it has one.
+    #[cfg(feature = "gateway")]
+    pub fn identity(&self) -> Option<&Arc<Identity>> {
+        self.identity.as_ref()
+    }
+
+    /// Returns the envelope of a message as it leaves the organism: signed, if the organism has an identity. Messages that
+    /// [`Client::receive`] returns have not left the program yet.
+    pub fn sign(&self, envelope: &Bytes) -> Bytes {
+        #[cfg(feature = "gateway")]
+        if let Some(identity) = &self.identity {
+            return identity.sign(envelope).expect("the pump writes envelopes with <meta>, and signs none");
+        }
+        envelope.clone()
     }
 
     /// Returns the organism's listeners, clients and limits as registered.

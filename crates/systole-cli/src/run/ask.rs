@@ -129,7 +129,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
             if answer.as_ref().is_some_and(|answer| answer.fault.is_some()) {
                 tell_refusals(events.as_mut(), &stage.screen);
             }
-            let code = print(&stage.screen, answer, args.envelope, catalog.as_ref())?;
+            let code = print((organism, &stage.screen), answer, args.envelope, catalog.as_ref())?;
             tokio::select! {
                 () = stage.screen.written() => Ok(code),
                 error = stage.screen.failed() => Err(error.into()),
@@ -270,14 +270,14 @@ fn as_xml(message: &[u8], config: &Config) -> Result<Bytes, Failure> {
 }
 
 fn print(
-    screen: &Screen,
+    (organism, screen): (&Organism, &Screen),
     answer: Option<Egress>,
     envelope: bool,
     catalog: Option<&Catalog>,
 ) -> Result<ExitCode, Failure> {
     let answer = answer.ok_or_else(|| Failure::no("the conversation closed without an answer"))?;
     let json = catalog.and_then(|catalog| catalog.to_named_json(&answer.payload)).map(Bytes::from);
-    let xml = if envelope { &answer.envelope } else { answer.payload.bytes() };
-    screen.envelope(json.as_ref().unwrap_or(xml), || {});
+    let xml = if envelope { organism.sign(&answer.envelope) } else { answer.payload.bytes().clone() };
+    screen.envelope(&json.unwrap_or(xml), || {});
     Ok(if answer.fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

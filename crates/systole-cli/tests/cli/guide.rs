@@ -114,6 +114,11 @@ fn write_files(folder: &Folder, organism: &str) {
             folder.write(file, &format!("<xs:schema {start}>{elements}</xs:schema>"));
         } else if [".py", ".md", ".secret"].iter().any(|ending| file.ends_with(ending)) {
             folder.write(file, "# a file of the fragment\n");
+        } else if file.ends_with(".jwks") {
+            assert!(folder.run(&["key", "new", file]).status.success());
+        } else if file.ends_with(".public") {
+            assert!(folder.run(&["key", "new", "secret.jwks"]).status.success());
+            fs::write(folder.0.join(file), folder.run(&["key", "show", "secret.jwks"]).stdout).unwrap();
         }
     }
     folder.write("cert.pem", include_str!("../../../../tests/fixtures/tls/cert.pem"));

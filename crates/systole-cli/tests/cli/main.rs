@@ -46,6 +46,8 @@ mod retry;
 mod run;
 #[cfg(feature = "gateway")]
 mod secrets;
+#[cfg(feature = "gateway")]
+mod signatures;
 mod traces;
 mod upgrade;
 mod watch;

@@ -1,8 +1,11 @@
 //! Contracts of listeners, clients, and the parties that may make requests to the core.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use systole_xml::ladder::repair::Author;
+use systole_xml::ladder::{Canonical, Raw};
 use systole_xml::schema::Catalog;
 
 use crate::vocab::{Budget, Name, QName};
@@ -187,12 +190,53 @@ pub struct ClientContract {
     pub admin: bool,
     /// The most that each of its conversations may use.
     pub budget: Budget,
+    /// The check of the signatures that its messages must have, if they must.
+    pub signatures: Option<Signatures>,
 }
+
+/// A check of the signatures of a client's messages. A message that fails it is refused, whatever entrance it comes to.
+#[derive(Clone)]
+pub struct Signatures(Arc<dyn CheckSignature>);
+
+/// Checks the signature of a message.
+pub trait CheckSignature: Send + Sync {
+    /// Checks the signature of a message: its bytes as they came, and what the pump has read of them.
+    ///
+    /// # Errors
+    /// The reason why the message is refused, for operators.
+    fn check(&self, raw: &Raw, message: &Canonical) -> Result<(), Arc<str>>;
+}
+
+impl Signatures {
+    /// Requires that messages pass a check.
+    pub fn new(check: impl CheckSignature + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+
+    pub(super) fn check(&self, raw: &Raw, message: &Canonical) -> Result<(), Arc<str>> {
+        self.0.check(raw, message)
+    }
+}
+
+impl fmt::Debug for Signatures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Signatures(..)")
+    }
+}
+
+/// The same check, not an equal one.
+impl PartialEq for Signatures {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Signatures {}
 
 impl ClientContract {
     /// A contract of a client that may send nothing, without a budget.
     pub fn new(name: Name) -> Self {
-        Self { name, calls: Vec::new(), admin: false, budget: Budget::NONE }
+        Self { name, calls: Vec::new(), admin: false, budget: Budget::NONE, signatures: None }
     }
 }
 
@@ -201,6 +245,7 @@ systole_xml::vocab::setters!(ClientContract {
     calls: Vec<QName>,
     admin: bool,
     budget: Budget,
+    signatures: Option<Signatures>,
 });
 
 /// The parties that may make one kind of request to the core.

@@ -538,6 +538,9 @@ pub enum Misroute {
     /// A thread of its own for several listeners.
     #[error("a spawned thread has one listener, and several would take it")]
     ManyListeners,
+    /// A message of a client that must sign, without a valid signature.
+    #[error("its sender must sign: {0}")]
+    Unsigned(Arc<str>),
     /// A request that the core does not answer there.
     #[error("the core answers no such request there")]
     NoRequest,
@@ -553,9 +556,9 @@ impl Serialize for Misroute {
 }
 
 impl Misroute {
-    /// Returns whether the payload has a target which its sender may not call.
+    /// Returns whether the sender may not send the payload: its target is not among its `calls`, or it has to be signed.
     pub fn is_denied(&self) -> bool {
-        matches!(self, Self::NotInCalls)
+        matches!(self, Self::NotInCalls | Self::Unsigned(_))
     }
 }
 

@@ -15,7 +15,7 @@ use super::event::Event;
 use super::exit::ExitPlace;
 use super::gauge::Permit;
 use super::key::{InvocationId, ThreadKey};
-use super::read::{LABEL, ReadAnswer, ReadMessage};
+use super::read::{LABEL, ReadAnswer, ReadMessage, Unreadable};
 use super::usage::{ModelAnswer, ModelFailure, Usage};
 use crate::journal::{ActRecord, Moment, NoteRecord, Number, Op, Recovered, Step, Torn};
 use crate::protocol::write_fault;
@@ -495,7 +495,7 @@ pub enum Arrival {
     /// The bytes of an envelope.
     Raw(Raw),
     /// The message that the entrance or another core parsed, or its fault: the core does not parse it again.
-    Read(Box<Result<ReadMessage, Fault>>),
+    Read(Box<Result<ReadMessage, Unreadable>>),
 }
 
 impl Arrival {

@@ -40,7 +40,9 @@ pub use blueprint::{Blueprint, BlueprintProblem, ClientId, ListenerId, Party};
 pub use books::Counts;
 pub use budgets::{OpenBudget, Short};
 pub use catch_panic::Value;
-pub use contract::{Access, ClientContract, Contract, MetaFlags, OnRestart, Routing, Scheduling, Silence};
+pub use contract::{
+    Access, CheckSignature, ClientContract, Contract, MetaFlags, OnRestart, Routing, Scheduling, Signatures, Silence,
+};
 pub use dead_letters::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
 pub use event::{Event, EventKind, HandlerEnd, Misroute, Spending};
@@ -61,7 +63,7 @@ pub use precheck::{
 pub use prompt::{listener_json_prompt, listener_prompt};
 #[doc(hidden)]
 pub use read::read_label;
-pub use read::{ReadAnswer, ReadMessage, ReadPart, json_fault, read_answer};
+pub use read::{ReadAnswer, ReadMessage, ReadPart, Unreadable, json_fault, read_answer};
 pub use setup::CoreConfig;
 pub use slots::ListenerSlots;
 pub use steps::Core;

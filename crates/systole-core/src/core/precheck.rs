@@ -7,7 +7,7 @@ use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::faults;
 use super::io::{Emission, may_be_one_of};
 use super::judge::{Judge, ParsedPayload, Refusal, Verdict, is_for_threads, selection};
-use super::read::{ReadAnswer, ReadMessage, read_answer, read_message};
+use super::read::{ReadAnswer, ReadMessage, Unreadable, read_answer, read_message};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ns};
 
 /// A message that is answered.
@@ -33,32 +33,37 @@ pub struct PrecheckedAnswer {
 /// Requests to the core are left to the core.
 ///
 /// # Errors
-/// The fault with which the core would refuse the message.
+/// The refusal with which the core would answer the message.
 pub fn precheck(
     raw: &Raw,
     client: ClientId,
     blueprint: &Blueprint,
     validator: &mut Validator,
-) -> Result<ReadMessage, Fault> {
+) -> Result<ReadMessage, Unreadable> {
     let read = read_message(raw, client, blueprint, validator.catalog())?;
-    judged(read, client, blueprint, validator)
+    Ok(judged(read, client, blueprint, validator)?)
 }
 
-/// Judges a valid payload that a client sends without an envelope, as [`precheck`] does, and keeps its proof.
+/// Judges a valid payload that a client sends without an envelope, as [`precheck`] does, and keeps its proof. It has no
+/// signature, so a client that must sign can't send it.
 ///
 /// # Errors
-/// The fault with which the core would refuse the message.
+/// The refusal with which the core would answer the message.
 pub fn precheck_valid(
     payload: Validated<Element>,
     to: Option<&Name>,
     client: ClientId,
     blueprint: &Blueprint,
     validator: &mut Validator,
-) -> Result<ReadMessage, Fault> {
+) -> Result<ReadMessage, Unreadable> {
+    if blueprint[client].signatures.is_some() {
+        let why = "a payload without its envelope has no signature: send a signed envelope";
+        return Err(Unreadable::unsigned(payload.payload(), why.into()));
+    }
     let (claims, canonical) =
         (Claims { to: to.map(|to| to.to_string().into()), ..Claims::default() }, payload.payload().clone());
     let read = ReadMessage { claims, payload: canonical, repaired: None, proof: Some(payload) };
-    judged(read, client, blueprint, validator)
+    Ok(judged(read, client, blueprint, validator)?)
 }
 
 fn judged(

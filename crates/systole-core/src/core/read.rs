@@ -7,7 +7,7 @@ use systole_xml::schema::{self, Catalog, Draft, Element, JsonRefusal, Sendable, 
 
 use super::blueprint::{Blueprint, ClientId, Party};
 use super::contract::Contract;
-use super::event::shown;
+use super::event::{Misroute, shown};
 use super::faults;
 use crate::vocab::{Fault, XmlLimits, ns};
 
@@ -29,7 +29,30 @@ pub struct ReadMessage {
     pub proof: Option<Validated<Element>>,
 }
 
-/// Parses a client's message: its claims and its payload.
+/// Refusal of a client's message before it has a place in a conversation.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Unreadable {
+    /// The fault, for the sender.
+    pub fault: Fault,
+    /// The mistake behind a `route` fault, for operators.
+    pub misroute: Option<Misroute>,
+}
+
+impl From<Fault> for Unreadable {
+    fn from(fault: Fault) -> Self {
+        Self { fault, misroute: None }
+    }
+}
+
+impl Unreadable {
+    /// Refuses a message of a client that must sign: the sender learns no more than of a payload that it may not send.
+    pub(super) fn unsigned(payload: &Canonical, why: Arc<str>) -> Self {
+        Self { fault: faults::route(payload.root()), misroute: Some(Misroute::Unsigned(why)) }
+    }
+}
+
+/// Parses a client's message: its claims and its payload. Checks its signature, if the client must sign.
 ///
 /// An entrance completes what the pump knows better than the client: an envelope may leave out `<meta>` or its
 /// `<from>`, and a document may be a payload alone, if the client may call it or it is a request to the core. A root
@@ -39,9 +62,10 @@ pub(super) fn read_message(
     client: ClientId,
     blueprint: &Blueprint,
     catalog: &Catalog,
-) -> Result<ReadMessage, Fault> {
+) -> Result<ReadMessage, Unreadable> {
     let (id, client) = (client, &blueprint[client]);
     let document = parse(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
+    let signature = client.signatures.as_ref().map_or(Ok(()), |signatures| signatures.check(raw, &document));
     let complete = |payload| schema::infer_namespace(payload, client.calls.iter(), catalog);
     let read = |claims, payload: Canonical| {
         let repaired = (!payload.repairs().is_empty()).then(|| (shown(raw.bytes()), raw.bytes().len()));
@@ -52,13 +76,15 @@ pub(super) fn read_message(
         let envelope =
             envelope.map_err(|error| faults::envelope(&error, &client.name, client.calls.iter(), catalog))?;
         let (claims, payload) = envelope.into_parts();
+        signature.map_err(|why| Unreadable::unsigned(&payload, why))?;
         return Ok(read(claims, complete(payload)));
     }
+    signature.map_err(|why| Unreadable::unsigned(&document, why))?;
     let payload = complete(document);
     if blueprint.may_call(Party::Client(id), payload.root()) || payload.root().namespace() == ns::META {
         Ok(read(Claims::default(), payload))
     } else {
-        Err(faults::no_message(&payload, client, catalog))
+        Err(faults::no_message(&payload, client, catalog).into())
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use systole_core::core::*;
 use systole_core::vocab::{Fault, FaultCode, ThreadId, ns};
-use systole_xml::ladder::Raw;
+use systole_xml::ladder::{Canonical, Raw};
 use systole_xml::schema::{Catalog, Draft, Element, PayloadSchema, Validated, Validator};
 
 use super::harness::*;
@@ -17,13 +17,13 @@ fn world(shards: u16) -> World {
 }
 
 /// Reads a letter of alice as her entrance does.
-fn read(world: &World, letter: &Letter) -> Result<ReadMessage, Fault> {
+fn read(world: &World, letter: &Letter) -> Result<ReadMessage, Unreadable> {
     let mut validator = Validator::new(catalog());
     precheck(&Raw::new(letter.bytes()), world.client_id("alice"), &world.blueprint, &mut validator)
 }
 
 /// Hands over what an entrance has read, and lets everything run.
-fn hand_over(world: &mut World, read: Result<ReadMessage, Fault>, shard: usize) -> ThreadId {
+fn hand_over(world: &mut World, read: Result<ReadMessage, Unreadable>, shard: usize) -> ThreadId {
     let (client, root) = (world.client_id("alice"), world.fresh_root_at(shard));
     let permit = world.gauge.admit(0).expect("there is room");
     let message = Arrival::Read(Box::new(read));
@@ -51,7 +51,7 @@ fn a_message_that_was_read_is_answered_as_its_bytes_are() {
 fn a_message_without_a_proof_is_judged() {
     let mut world = world(1);
     let letter = letter_xml("<ping xmlns=\"urn:test\"><n>no number</n></ping>");
-    assert_eq!(read(&world, &letter).map(drop).unwrap_err().code, FaultCode::Payload);
+    assert_eq!(read(&world, &letter).map(drop).unwrap_err().fault.code, FaultCode::Payload);
     // Without a proof the core judges it.
     let mut broken = read(&world, &letter_xml(&xml("ping", 1))).expect("it is good");
     broken.payload = canonical("<ping xmlns=\"urn:test\"><n>no number</n></ping>");
@@ -177,4 +177,52 @@ fn a_crowded_answer_is_judged_before_as_the_core_judges_it() {
         world.write(invocation, &text);
         assert_eq!(world.said(), [said]);
     }
+}
+
+/// A check that takes messages with a word in them for signed ones.
+struct Sealed;
+
+impl CheckSignature for Sealed {
+    fn check(&self, raw: &Raw, message: &Canonical) -> Result<(), Arc<str>> {
+        assert!(!message.as_str().is_empty());
+        let is_sealed = raw.bytes().windows(6).any(|word| word == b"sealed");
+        if is_sealed { Ok(()) } else { Err("there is no seal".into()) }
+    }
+}
+
+#[test]
+fn a_message_of_a_client_that_must_sign_is_refused_without_a_signature_wherever_it_comes_in() {
+    let mut setup = Setup::new(vec![worker(|_| {})]);
+    for client in &mut setup.clients {
+        client.signatures = Some(Signatures::new(Sealed));
+    }
+    let mut world = setup.build();
+    world.emits("worker", |message| vec![reply("pong", number_in(message))]);
+    let sealed = letter("ping", 1).label("sealed");
+    world.send("alice", sealed.clone());
+    assert_eq!(world.said(), ["worker: pong 1 [sealed]"]);
+    let message = read(&world, &sealed).expect("it is sealed");
+    hand_over(&mut world, Ok(message), 0);
+    assert_eq!(world.said(), ["worker: pong 1 [sealed]"]);
+    world.send("alice", letter("ping", 2));
+    let refused = read(&world, &letter("ping", 3)).map(drop).unwrap_err();
+    assert_eq!(
+        (refused.fault.code, refused.misroute.clone()),
+        (FaultCode::Route, Some(Misroute::Unsigned("there is no seal".into())))
+    );
+    hand_over(&mut world, Err(refused), 0);
+    world.post_bytes("alice", xml("ping", 4), &letter("ping", 4));
+    world.run();
+    assert_eq!(world.said(), ["system: !route", "system: !route", "system: !route"]);
+    let denied = world.events.iter().filter(|event| match &event.kind {
+        EventKind::Faulted { misroute: Some(misroute), .. } => misroute.is_denied(),
+        _ => false,
+    });
+    assert_eq!(denied.count(), 3, "operators learn why");
+    // What has no envelope has no signature.
+    let mut validator = Validator::new(catalog());
+    let payload = validator.validate(canonical(&xml("ping", 5))).expect("it is valid");
+    let client = world.client_id("alice");
+    let error = precheck_valid(payload, None, client, &world.blueprint, &mut validator).map(drop).unwrap_err();
+    assert_eq!(error.fault.code, FaultCode::Route);
 }

@@ -20,6 +20,7 @@ mod raw;
 pub mod repair;
 #[doc(hidden)]
 pub mod scan;
+pub mod signature;
 pub mod split;
 pub mod strict;
 pub(crate) mod tape;

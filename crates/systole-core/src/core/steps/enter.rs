@@ -51,7 +51,7 @@ use crate::core::io::{Arrival, AttachmentEnd, CoreId, CoreMessage, Injected, Out
 use crate::core::judge::{Asker, ParsedPayload, Refusal, Verdict, is_for_threads};
 use crate::core::key::ThreadKey;
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
-use crate::core::read::{LABEL, ReadMessage, read_message};
+use crate::core::read::{LABEL, ReadMessage, Unreadable, read_message};
 use crate::core::tree::{Child, Owner, Root, Thread, WaitsFor};
 use crate::journal::BudgetRecord;
 use crate::protocol::MetaRequest;
@@ -68,7 +68,7 @@ struct Entered {
     label: Option<Arc<str>>,
     /// The caller's place in a trace.
     traceparent: Option<Traceparent>,
-    payload: Result<Canonical, Fault>,
+    payload: Result<Canonical, Unreadable>,
     /// The bytes before their repair, for operators.
     repaired: Option<(Arc<str>, usize)>,
     /// The place on the entrance queue, until the thread that it opens has it.
@@ -119,7 +119,7 @@ impl Core {
         let Injected { client, root, remote, last, message, permit, attachment, place } = message;
         let read = match message {
             _ if permit.is_in_reserve() && !self.entrance.rate_limit.take(client, self.step.clock.steady()) => {
-                Err(faults::overload())
+                Err(faults::overload().into())
             }
             Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.payloads.validator.catalog()),
             Arrival::Read(read) => *read,
@@ -136,7 +136,7 @@ impl Core {
         let ids = self.entrance.next_ids(root);
         let (claims, payload, repaired, proof) = match read {
             Ok(ReadMessage { claims, payload, repaired, proof }) => (claims, Ok(payload), repaired, proof),
-            Err(fault) => (Claims::default(), Err(fault), None, None),
+            Err(unreadable) => (Claims::default(), Err(unreadable), None, None),
         };
         let label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
         // A message without a caller elsewhere belongs to that of its conversation.
@@ -200,7 +200,7 @@ impl Core {
     }
 
     fn judge_entered(&mut self, entered: &Entered, proof: Option<Validated<Element>>) -> Result<Verdict, Fault> {
-        let payload = entered.payload.as_ref().map_err(Clone::clone)?;
+        let payload = entered.payload.as_ref().map_err(|unreadable| unreadable.fault.clone())?;
         may_enter(entered, payload)?;
         let caller = Some(Party::Client(entered.client));
         let sound = proof
@@ -212,8 +212,9 @@ impl Core {
         let about = entered.ids.0;
         match verdict {
             Err(fault) => {
+                let misroute = entered.payload.as_ref().err().and_then(|unreadable| unreadable.misroute.clone());
                 let payload = entered.payload.as_ref().ok().cloned();
-                self.refuse_entry(&mut entered, about, fault, payload, None, entry);
+                self.refuse_entry(&mut entered, about, fault, payload, misroute, entry);
             }
             Ok(Verdict::Call { first, others, payload }) => self.open_calls(entered, first, others, payload, entry),
             Ok(Verdict::Core { request, .. }) => match self.ask_as_client(entered.client, entered.remote, request) {
