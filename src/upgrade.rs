@@ -5,6 +5,7 @@
 //!
 //! # Examples
 //! ```no_run
+//! use std::path::Path;
 //! use std::sync::Arc;
 //!
 //! use systole::config::Config;
@@ -12,8 +13,8 @@
 //! use systole::upgrade::conflicts;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let config = Config::load("organism.yaml".as_ref()).map_err(|findings| format!("{findings:?}"))?;
-//! let journal = NamedJournal::file("shop.journal".as_ref()).read()?;
+//! let config = Config::load(Path::new("organism.yaml")).map_err(|findings| format!("{findings:?}"))?;
+//! let journal = NamedJournal::file(Path::new("shop.journal")).read()?;
 //! for conflict in conflicts(&config.blueprint, Arc::new(config.catalog), &*journal)?.found {
 //!     println!("{} {}: {}", conflict.conversation, conflict.path, conflict.cause);
 //! }
