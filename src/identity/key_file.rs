@@ -18,6 +18,8 @@ use crate::settings::read_regular;
 
 /// Bytes of a file of keys.
 const MOST: u64 = 1 << 20;
+/// Most bytes of the id of a key.
+const ID: usize = 256;
 /// Bytes of a secret.
 const SECRET: usize = 32;
 
@@ -66,6 +68,8 @@ systole_core::vocab::debug_is_display!(IdentityError);
 pub struct KeyFile {
     path: PathBuf,
     keys: Vec<Entry>,
+    /// The lock of whoever changes the file: that of its folder, since the file itself is replaced.
+    _lock: Option<File>,
 }
 
 #[derive(Debug)]
@@ -94,23 +98,32 @@ impl KeyFile {
         if mode & 0o077 != 0 {
             return Err(IdentityError::Mode { mode });
         }
-        Ok(Self { path: path.to_owned(), keys: read(&read_regular(path, MOST)?)? })
+        Ok(Self { path: path.to_owned(), keys: read(&read_regular(path, MOST)?)?, _lock: None })
     }
 
-    /// Reads a file of keys, or begins one that is not there yet.
+    /// Reads a file of keys to change it, or begins one that is not there yet. Others who open one of the same folder wait until
+    /// this value is dropped. Behind a symbolic link the file itself is changed.
     ///
     /// # Errors
     /// As [`load`](Self::load).
     pub fn open(path: &Path) -> Result<Self, IdentityError> {
-        match Self::load(path) {
-            Err(IdentityError::File(error)) if error.kind() == io::ErrorKind::NotFound => {
-                Ok(Self { path: path.to_owned(), keys: Vec::new() })
+        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let path = match fs::canonicalize(path) {
+            Err(error) if is_missing(&error) => path.to_owned(),
+            real => real?,
+        };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let lock = File::open(folder)?;
+        lock.lock()?;
+        match Self::load(&path) {
+            Err(IdentityError::File(error)) if is_missing(&error) => {
+                Ok(Self { path, keys: Vec::new(), _lock: Some(lock) })
             }
-            other => other,
+            loaded => Ok(Self { _lock: Some(lock), ..loaded? }),
         }
     }
 
-    /// Adds a key, which signs from the next start of the organism on, and writes the file. Its id is the date; further keys of one
+    /// Adds a key to a file that was [opened](Self::open), which signs from the next start of the organism on, and writes the file. Its id is the date; further keys of one
     /// date have a number behind it.
     ///
     /// # Errors
@@ -126,7 +139,7 @@ impl KeyFile {
         Ok(&self.keys[self.keys.len() - 1].public)
     }
 
-    /// Retires a key, and writes the file: its secret is deleted, and it goes on verifying.
+    /// Retires a key of a file that was [opened](Self::open), and writes it: its secret is deleted, and it goes on verifying.
     ///
     /// # Errors
     /// [`IdentityError`] if there is no such key, it was retired before, or the file can't be written.
@@ -177,7 +190,7 @@ impl KeyFile {
         };
         let text = set(self.keys.iter().map(jwk));
         let mut beside = self.path.clone().into_os_string();
-        beside.push("-new");
+        beside.push(".systole-new");
         let beside = PathBuf::from(beside);
         // A file that an interrupted command left has no keys that anything was signed with.
         match fs::remove_file(&beside) {
@@ -254,8 +267,9 @@ fn read(bytes: &[u8]) -> Result<Vec<Entry>, IdentityError> {
 
 fn entry(key: &Value) -> Result<Entry, IdentityError> {
     let text = |name: &str| key.get(name).and_then(Value::as_str);
-    let id = text("kid").filter(|id| !id.is_empty());
-    let id = id.ok_or_else(|| IdentityError::Malformed("a key has no `kid`".to_owned()))?.to_owned();
+    let is_id = |id: &&str| (1..=ID).contains(&id.len()) && !id.contains(char::is_control);
+    let why = || IdentityError::Malformed(format!("a key has no `kid` of 1 to {ID} bytes without control characters"));
+    let id = text("kid").filter(is_id).ok_or_else(why)?.to_owned();
     let refuse = |why| IdentityError::Key { id: id.clone(), why };
     if (text("kty"), text("crv")) != (Some("EC"), Some("P-256")) {
         return Err(refuse("`kty` must be EC and `crv` P-256"));

@@ -35,7 +35,7 @@ impl Identity {
     /// Signs a message: returns its canonical form with the signature.
     ///
     /// # Errors
-    /// [`SignatureError`] for bytes that are no envelope with `<meta>`, or have a signature.
+    /// [`SignatureError`] for bytes that are no envelope with `<meta>`, have a signature, or have a prefix that only values use.
     ///
     /// # Panics
     /// If the system has no random numbers.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use systole_core::vocab::Time;
 use systole_xml::ladder::Raw;
+use systole_xml::ladder::signature::SignatureError;
 use systole_xml::vocab::{Base64, XmlLimits, ns};
 
 use super::{Identity, IdentityError, KeyFile, PublicKeys, VerifyError, sha256};
@@ -32,9 +33,8 @@ impl Folder {
     }
 
     fn identity(&self, name: &str) -> Identity {
-        let mut keys = KeyFile::open(&self.file(name)).unwrap();
-        keys.add(day("2026-11-30")).unwrap();
-        keys.identity().unwrap()
+        KeyFile::open(&self.file(name)).unwrap().add(day("2026-11-30")).unwrap();
+        KeyFile::load(&self.file(name)).unwrap().identity().unwrap()
     }
 }
 
@@ -105,6 +105,8 @@ fn a_signed_message_verifies_in_every_spelling_of_it() {
         "<meta> has a second element of XML Signature: keep the one signature"
     );
     assert!(ada.sign(&Bytes::from_static(b"<a/>")).is_err());
+    let valued = edit(&unsigned(), "<amount>10<", "<amount xmlns:q=\"urn:q\">q:10<");
+    assert_eq!(ada.sign(&valued.into()).unwrap_err(), SignatureError::NotCovered);
     let prefixed = format!("<e:message xmlns:e=\"{E}\"><e:meta/><a/></e:message>");
     let prefixed = ada.sign(&prefixed.into()).unwrap();
     assert!(verify(ada.keys(), std::str::from_utf8(&prefixed).unwrap()).is_ok());

@@ -113,6 +113,9 @@ fn a_client_that_must_sign_is_heard_only_signed() {
     let json = ada.ask("POST", "/v1/messages", &[("content-type", "application/json")], "{\"{urn:t}ask\": 42}");
     json.problem(404, "route");
     assert!(site.party("worker").lease("worker", "{}").is_empty(), "nothing of it has come");
+    // A call that takes no message has no signature.
+    let refused = ada.post("/v1/jobs/reviews/tasks", "{\"description\": \"Read.\"}").problem(403, "forbidden");
+    assert!(text(&refused["detail"]).contains("ada must sign: send {urn:systole:task:v1}submit"), "{refused}");
     // Others need no signature.
     site.party("bob").send(1).is(202);
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use systole::identity::{IdentityError, KeyFile, PublicKey, PublicKeys};
+use systole::identity::{IdentityError, KeyFile, PublicKeys};
 use systole::runtime::clock::Clock;
 use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::Raw;
@@ -85,7 +85,8 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
             print::document(key.pem().as_bytes())?;
         }
         Action::Retire { file, id } => {
-            let mut keys = load(file)?;
+            load(file)?;
+            let mut keys = KeyFile::open(file).map_err(|error| failure(file, error))?;
             keys.retire(id, Clock::real().now()).map_err(|error| failure(file, error))?;
             if keys.signing().is_none() {
                 print::note("no key is left that signs: make one with `systole key new`");
@@ -101,7 +102,7 @@ pub(super) fn sign(args: &Sign) -> Result<ExitCode, Failure> {
     let signed = identity.sign(message.bytes()).map_err(|error| Failure::no(error.to_string()))?;
     identity
         .keys()
-        .verify_bytes(&Raw::new(signed.clone()), &XmlLimits::default())
+        .verify_bytes(&Raw::new(signed.clone()), &XmlLimits::UNLIMITED)
         .map_err(|error| Failure::no(error.to_string()))?;
     print::document(&signed)?;
     print::document(b"\n")?;
@@ -109,16 +110,19 @@ pub(super) fn sign(args: &Sign) -> Result<ExitCode, Failure> {
 }
 
 pub(super) fn verify(args: &Verify) -> Result<ExitCode, Failure> {
+    let load = |file: &PathBuf| PublicKeys::load(file).map_err(|error| failure(file, error));
+    let files = args.key.iter().map(|file| Ok((file, load(file)?))).collect::<Result<Vec<_>, Failure>>()?;
     let mut keys = PublicKeys::default();
-    for file in &args.key {
-        keys.extend(PublicKeys::load(file).map_err(|error| failure(file, error))?);
-    }
+    files.iter().for_each(|(_, read)| keys.extend(read.clone()));
     let message = read(&args.message)?;
-    let PublicKey { id, retired, .. } = keys
-        .verify_bytes(&message, &XmlLimits::default())
+    let key = keys
+        .verify_bytes(&message, &XmlLimits::UNLIMITED)
         .map_err(|error| Failure::no(format!("{}: {error}", args.message.display())))?;
-    let retired = retired.map_or_else(String::new, |at| format!(", which was retired at {at}"));
-    print::line(format_args!("signed by {id}{retired}"))?;
+    let retired = key.retired.map_or_else(String::new, |at| format!(", which was retired at {at}"));
+    // Keys of several files may have one id.
+    let of = files.iter().find(|(_, keys)| keys.iter().any(|known| known == key));
+    let of = of.map_or_else(String::new, |(file, _)| format!(" of {}", file.display()));
+    print::line(format_args!("signed by {}{of}{retired}", key.id))?;
     Ok(ExitCode::SUCCESS)
 }
 

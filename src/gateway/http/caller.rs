@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use systole_core::core::Party;
 use systole_core::inbox;
 use systole_core::question::Answerer;
 use systole_core::vocab::Name;
@@ -65,10 +66,16 @@ impl Caller {
     }
 
     /// Checks whether the principal may do what a payload does in the pump: its contract must list the payload among
-    /// its calls.
+    /// its calls. A client that must sign does it by a signed message alone.
     pub(super) fn may<T: Payload>(&self, app: &AppState) -> Result<(), Problem> {
         let (blueprint, payload) = (app.organism.blueprint(), T::qname());
         let party = blueprint.party(self.0.name.as_str());
+        if let Some(Party::Client(client)) = party
+            && blueprint[client].signatures.is_some()
+        {
+            let detail = format!("{} must sign: send {payload} in a signed envelope to POST /v1/messages", self.0.name);
+            return Err(Problem::forbidden(detail));
+        }
         if party.is_some_and(|party| blueprint.may_call(party, &payload)) {
             return Ok(());
         }

@@ -50,6 +50,15 @@ fn keys_are_made_listed_shown_and_retired() {
         assert_eq!(found, code, "{said}");
         has(&said, &[why]);
     }
+    // Behind a link the file itself is changed, so that no copy keeps the secret.
+    std::os::unix::fs::symlink("keys", folder.join("link")).unwrap();
+    folder.done(&["key", "retire", "link", first]);
+    assert!(fs::symlink_metadata(folder.join("link")).unwrap().is_symlink());
+    assert!(!fs::read_to_string(folder.join("keys")).unwrap().contains("\"d\""), "each key is retired");
+    // Those who change it at once wait for each other.
+    let made: Vec<_> = (0..8).map(|_| folder.systole(&["key", "new", "link"]).spawn().unwrap()).collect();
+    made.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
+    assert_eq!(folder.done(&["key", "list", "keys"]).lines().count(), 10);
     fs::set_permissions(folder.join("keys"), fs::Permissions::from_mode(0o644)).unwrap();
     let (code, _, said) = said(&folder, &["key", "new", "keys"], "");
     assert_eq!(code, 2);
@@ -69,7 +78,7 @@ fn a_message_is_signed_and_verified_on_the_command_line() {
         let args: Vec<_> = ["verify", "-"].into_iter().chain(keys.iter().flat_map(|key| ["--key", *key])).collect();
         said(&folder, &args, text)
     };
-    assert_eq!(verify(&signed, &["public"]).1, format!("signed by {id}"));
+    assert_eq!(verify(&signed, &["public"]).1, format!("signed by {} of public\n", id.trim_end()));
     assert_eq!(verify(&signed, &["other", "public"]).0, 0, "one of several keys");
     for (text, keys, code, why) in [
         (signed.replace("hello", "hallo"), "public", 1, "the message was changed after it was signed"),

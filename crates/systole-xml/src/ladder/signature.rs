@@ -88,7 +88,7 @@ pub struct Signed {
 ///
 /// # Errors
 /// [`SignatureError::NoMeta`] for bytes that are no envelope with `<meta>`, [`SignatureError::Repeated`] for one that has a
-/// signature.
+/// signature, [`SignatureError::NotCovered`] for one with a prefix that only values use.
 pub fn sign(
     envelope: &Bytes,
     (key, point): (&str, &[u8; POINT]),
@@ -97,14 +97,11 @@ pub fn sign(
 ) -> Result<Bytes, SignatureError> {
     let message = strict::canonicalize(envelope, &XmlLimits::UNLIMITED).map_err(|_| SignatureError::NoMeta)?;
     let end = message.read(|cursor| Reader { cursor }.free_place())?;
-    // A declaration that only values use is no part of the form that is signed.
-    let signed = match message.keeps_prefixes() {
-        false => message.bytes().clone(),
-        true => strict::c14n(message.bytes(), CanonicalOptions::default(), &XmlLimits::UNLIMITED)
-            .map_err(|_| SignatureError::NoMeta)?
-            .into(),
-    };
-    let info = signed_info(&digest(&signed));
+    // A declaration that only values use is no part of the form that is signed, so anybody could change it.
+    if message.keeps_prefixes() {
+        return Err(SignatureError::NotCovered);
+    }
+    let info = signed_info(&digest(message.bytes()));
     let value = sign(format!("<ds:SignedInfo xmlns:ds=\"{}\">{info}", ns::DSIG).as_bytes());
     let mut name = String::new();
     strict::push_text(&mut name, key);
