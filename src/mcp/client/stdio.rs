@@ -522,10 +522,10 @@ mod tests {
 
     #[test]
     fn requests_that_nobody_does_are_refused() {
-        let request = r#"{"jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": {}}"#;
+        let request = r#"{"jsonrpc": "2.0", "id": "s1", "method": "resources/read", "params": {}}"#;
         let refused = told(request, &open(&[]));
         assert!(refused.contains("-32601") && refused.contains("\"id\":\"s1\""), "{refused}");
-        assert!(told(&request.replace("sampling/createMessage", "ping"), &open(&[])).starts_with("message"));
+        assert!(told(&request.replace("resources/read", "ping"), &open(&[])).starts_with("message"));
     }
 
     #[test]
