@@ -169,7 +169,7 @@ impl fmt::Display for Refusal {
 pub fn conflicts(blueprint: &Blueprint, catalog: Arc<Catalog>, journal: &dyn Reader) -> Result<OpenWork, JournalError> {
     let threads = journal.open_threads()?;
     let mut comparison = Comparison { blueprint, validator: Validator::new(catalog), work: OpenWork::default() };
-    // Work below `<boot>` is over, but for listeners that go on with it.
+    // Work below `<boot>` is over at each start.
     let boot: HashSet<Number> = threads
         .iter()
         .filter(|thread| thread.record.parent.is_none() && thread.record.owner == Owner::Boot)
@@ -182,7 +182,7 @@ pub fn conflicts(blueprint: &Blueprint, catalog: Arc<Catalog>, journal: &dyn Rea
         let record = &thread.record;
         if !boot.contains(&record.root) {
             *held.entry(record.root).or_default() += 1;
-        } else if record.parent.is_none() || !comparison.reattaches(&record.owner) {
+        } else if !comparison.outlives_boot(&record.owner) {
             continue;
         }
         let of = Of { conversation: id_of(&by_number, record.root, record.id), path: path(&by_number, thread) };
@@ -213,9 +213,10 @@ impl Comparison<'_> {
         }
     }
 
-    fn reattaches(&self, owner: &Owner) -> bool {
+    /// Returns whether a thread below `<boot>` concerns a start: its listener goes on with it, or is missing.
+    fn outlives_boot(&self, owner: &Owner) -> bool {
         let Owner::Listener(name) = owner else { return false };
-        self.listener(name).is_some_and(|contract| contract.on_restart == OnRestart::Reattach)
+        self.listener(name).is_none_or(|contract| contract.on_restart == OnRestart::Reattach)
     }
 
     fn add(&mut self, of: &Of, message: Option<MessageId>, cause: Cause) {

@@ -440,6 +440,8 @@ impl ServerHandler for Handler {
             "prompts/get" => mistake::<GetPromptRequestParams>(params),
             "resources/read" => mistake::<ReadResourceRequestParams>(params),
             "completion/complete" => mistake::<CompleteRequestParams>(params),
+            "skills/get" => mistake::<GetSkillRequestParams>(params),
+            "resources/directory/read" => mistake::<ReadResourceDirectoryRequestParams>(params),
             "tasks/get" => mistake::<GetTaskParams>(params),
             "tasks/update" => mistake::<UpdateTaskParams>(params),
             "tasks/cancel" => mistake::<CancelTaskParams>(params),

@@ -164,3 +164,25 @@ fn a_check_of_a_journal_that_is_no_journal_says_so() {
     assert_eq!(code, Some(2), "{other}");
     has(&other, &["desk", "table"]);
 }
+
+#[test]
+fn a_listener_of_boot_that_is_gone_is_told() {
+    let folder = Scratch::new("upgrade-boot");
+    fs::write(folder.join("d.xsd"), SCHEMA).unwrap();
+    let echo = "organism: { name: desk }\ndurability: process\njournal: desk.journal\nlisteners:\n  \
+                - { name: echo, echo: true, schemas: [d.xsd], accepts: [\"{urn:d}say\"] }\n";
+    let booter =
+        "  - { name: booter, command: [sleep, \"60\"], accepts: [\"{https://xml-pipeline.org/ns/core/v1}boot\"] }\n";
+    fs::write(folder.join("organism.yaml"), format!("{echo}{booter}")).unwrap();
+    fs::write(folder.join("new.yaml"), echo).unwrap();
+    let running = Running::organism(&folder, &[]);
+    until("the listener to boot", || {
+        fs::read_to_string(folder.join("log")).unwrap().contains("booter delivered").then_some(())
+    });
+    drop(running);
+    folder.done(&["check", "organism.yaml", "--journal"]);
+    let new = folder.systole(&["check", "new.yaml", "--journal"]).output().unwrap();
+    assert_eq!(new.status.code(), Some(1), "{new:?}");
+    has(&String::from_utf8_lossy(&new.stdout), &["there is no listener 'booter'", "the start is refused"]);
+    assert_eq!(folder.systole(&["run", "new.yaml", "--until-idle"]).output().unwrap().status.code(), Some(2));
+}

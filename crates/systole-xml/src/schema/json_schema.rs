@@ -369,22 +369,70 @@ impl Maker<'_, '_> {
                         .is_some_and(|ty| self.document.scalar(ty) == "null" && self.document.kind(ty) != Kind::Array)
                 };
                 let (nulls, others): (Vec<NodeId>, Vec<NodeId>) = items.into_iter().partition(is_null);
+                // Of alternatives that are null twice, null meets none or both.
+                if nulls.len() > 1 || nullable && !nulls.is_empty() {
+                    return Err(Stop::Formless);
+                }
                 nullable |= !nulls.is_empty();
                 if let [item] = others[..] {
                     self.alone(at)?;
                     at = item;
                     continue;
                 }
-                let constants: Option<Vec<NodeId>> = others.iter().map(|item| self.member(*item, "const")).collect();
-                match constants.filter(|constants| !constants.is_empty()) {
-                    Some(constants) => values = Some(constants),
-                    None => return Err(Stop::Formless),
+                values = Some(self.constants(at, &others).ok_or(Stop::Formless)?);
+            }
+            let mut has_null = false;
+            let ty = self.type_name(at, values.as_deref(), &mut has_null)?;
+            let listed = self.member(at, "const").map(|one| vec![one]);
+            let listed = listed.or_else(|| self.member(at, "enum").map(|list| self.document.items(list).collect()));
+            if let Some(listed) = listed {
+                let nulls = listed.iter().filter(|value| self.document.kind(**value) == Kind::Null).count();
+                // Arrays are no constants in XML, and an element that may be nil is so whatever its constants are.
+                if ty == "array" || nulls == listed.len() || has_null && nulls == 0 {
+                    return Err(Stop::Formless);
                 }
             }
-            let ty = self.type_name(at, values.as_deref(), &mut nullable)?;
-            return Ok(Resolved { node: at, nullable, doc, definition, values, ty });
+            if nullable && has_null {
+                return Err(Stop::Formless);
+            }
+            return Ok(Resolved { node: at, nullable: nullable || has_null, doc, definition, values, ty });
         }
         Err(self.wrong(node, "its references lead in a circle").into())
+    }
+
+    /// The constants of alternatives that are constants alone, each of them once, of a schema with nothing else that narrows.
+    fn constants(&self, choice: NodeId, alternatives: &[NodeId]) -> Option<Vec<NodeId>> {
+        const WORDS: [&str; 6] = ["title", "description", "$comment", "examples", "default", "deprecated"];
+        let is_word = |key: &str| WORDS.contains(&key);
+        let is_choice =
+            |key: &str| matches!(key, "anyOf" | "oneOf" | "type" | "$schema" | "$id" | "$defs" | "definitions");
+        if !self.document.members(choice).all(|(key, _)| is_word(&key) || is_choice(&key)) {
+            return None;
+        }
+        let mut known = HashSet::new();
+        let constant = |item: &NodeId| {
+            let constant = self.member(*item, "const")?;
+            let kind = self.document.kind(constant);
+            let is_type = |ty: NodeId| match (&*self.document.scalar(ty), kind) {
+                ("string", Kind::Plain | Kind::Escaped) | ("number", Kind::Number) => true,
+                ("boolean", Kind::True | Kind::False) => true,
+                ("integer", Kind::Number) => self.whole(constant).is_some(),
+                _ => false,
+            };
+            let is_plain = self.document.members(*item).all(|(key, value)| match &*key {
+                "const" => true,
+                "type" => self.document.kind(value) == Kind::Plain && is_type(value),
+                key => is_word(key),
+            });
+            // Numbers in two spellings are one.
+            let spelt = match kind {
+                Kind::Number => self.document.scalar(constant).parse::<f64>().ok()?.to_string(),
+                _ => self.document.scalar(constant).into_owned(),
+            };
+            (is_plain && known.insert((kind == Kind::Number, spelt))).then_some(constant)
+        };
+        let constants: Vec<NodeId> = alternatives.iter().map(constant).collect::<Option<_>>()?;
+        (!constants.is_empty()).then_some(constants)
     }
 
     /// Stops at keywords beside a reference or a choice that narrow its value.

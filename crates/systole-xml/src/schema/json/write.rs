@@ -567,15 +567,9 @@ fn is_exact(text: &str) -> bool {
     digits <= 15 && text.len() <= 40 && !text.contains(['e', 'E']) && is_number(text)
 }
 
-/// Appends a key of the schema: it has no character that needs an escape, but in the name of a namespace.
+/// Appends a key of the schema, which may be any text where the contract is a JSON Schema.
 fn push_key(out: &mut String, key: &str) {
-    if key.starts_with(['{', '@']) {
-        push_string(out, key);
-    } else {
-        out.push('"');
-        out.push_str(key);
-        out.push('"');
-    }
+    push_string(out, key);
     out.push(':');
 }
 

@@ -311,6 +311,47 @@ fn xml_in_the_vocabulary_is_judged_as_its_json() {
 }
 
 #[test]
+fn constants_beside_null_or_in_a_choice_are_judged() {
+    let string = json!({ "type": "string" });
+    for (schema, taken, refused) in [
+        (json!({ "type": ["string", "null"], "enum": ["a"] }), json!("a"), json!(null)),
+        (json!({ "type": ["integer", "null"], "const": 1 }), json!(1), json!(null)),
+        (json!({ "type": ["string", "null"], "const": null }), json!(null), json!("a")),
+        (json!({ "type": ["string", "null"], "enum": ["a", null] }), json!(null), json!("b")),
+        (json!({ "type": "array", "items": string, "const": ["a"] }), json!(["a"]), json!(["b"])),
+        (json!({ "type": "array", "items": string, "enum": [["a"], ["b"]] }), json!(["b"]), json!(["c"])),
+        (json!({ "oneOf": [{ "const": "a", "not": {} }, { "const": "b" }] }), json!("b"), json!("a")),
+        (
+            json!({ "type": "string", "anyOf": [{ "const": "a", "minLength": 2 }, { "const": "b" }] }),
+            json!("b"),
+            json!("a"),
+        ),
+        (
+            json!({ "type": "string", "pattern": "^b", "oneOf": [{ "const": "a" }, { "const": "b" }] }),
+            json!("b"),
+            json!("a"),
+        ),
+        (json!({ "oneOf": [{ "const": 1 }, { "const": 1.0 }, { "const": 2 }] }), json!(2), json!(1)),
+        (json!({ "oneOf": [{ "type": ["string", "null"] }, { "type": "null" }] }), json!("a"), json!(null)),
+        (json!({ "oneOf": [{ "enum": ["a", null] }, { "type": "null" }] }), json!("a"), json!(null)),
+    ] {
+        let payload = one(&object(json!({ "v": schema }), &[]));
+        let taken = json!({ "v": taken });
+        assert_eq!(through(&payload, &taken).map(|(_, back)| back), Ok(taken), "{schema}");
+        assert!(through(&payload, &json!({ "v": refused })).is_err(), "{schema} takes {refused}");
+    }
+}
+
+#[test]
+fn any_name_of_a_property_is_a_key_of_its_json() {
+    for name in ["a\":1,\"admin", "a\"b", "C:\\x", "a\u{1}\"b\\", "a\u{0}b"] {
+        let schema = one(&object(json!({ (name): { "type": "string" } }), &[]));
+        let value = json!({ (name): "x" });
+        assert_eq!(through(&schema, &value).map(|(_, back)| back), Ok(value), "{name:?}");
+    }
+}
+
+#[test]
 fn an_open_object_is_a_payload() {
     let schema = one(
         &json!({ "type": "object", "properties": { "a": { "type": "integer" } }, "additionalProperties": { "type": "string" } }),
