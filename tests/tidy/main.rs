@@ -26,6 +26,7 @@ const MODULES: [(&str, &[&str]); 4] = [
             "jobs",
             "listeners",
             "operations",
+            "upgrade",
             "accept",
             "outbound",
             "telemetry",
