@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 /// The key of the structured content of a result.
 const STRUCTURED: &str = "structuredContent";
-/// The only argument of a call on its way through the library: the text of all arguments.
-const ARGUMENTS: &str = "json";
+/// An argument of a call on its way through the library: the text of all arguments. No tool has one of this name.
+const ARGUMENTS: &str = "\0json";
 
 /// The members of an object as they are written.
 type Members<'t> = BTreeMap<String, &'t RawValue>;
@@ -26,17 +26,21 @@ pub(super) fn wrap(message: &[u8]) -> Cow<'_, [u8]> {
     wrapped.flatten().map_or(Cow::Borrowed(message), Cow::Owned)
 }
 
-/// The arguments of a call, as the library takes them.
+/// The arguments of a call, as the library takes them: it makes headers of some (`x-mcp-header`), and their text goes out. Those
+/// with a number that it can't read have no headers.
 pub(super) fn arguments(text: &str) -> Map<String, Value> {
-    Map::from_iter([(ARGUMENTS.to_owned(), Value::from(text))])
+    let mut arguments: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    arguments.insert(ARGUMENTS.to_owned(), Value::from(text));
+    arguments
 }
 
 /// A message to a server, in which the arguments of a call are as they are written.
 pub(super) fn unwrap(message: Vec<u8>) -> Vec<u8> {
     let is_call = memchr::memmem::find(&message, b"\"tools/call\"").is_some();
     let text_of = |wrapped: &str| {
-        let all: BTreeMap<String, String> = serde_json::from_str(wrapped).unwrap_or_default();
-        all.get(ARGUMENTS).map_or_else(|| wrapped.into(), |text| text.clone().into_bytes())
+        let all: Members<'_> = serde_json::from_str(wrapped).unwrap_or_default();
+        let text = all.get(ARGUMENTS).and_then(|text| serde_json::from_str::<String>(text.get()).ok());
+        text.map_or_else(|| wrapped.into(), String::into_bytes)
     };
     let unwrapped = is_call.then(|| replaced(&message, "params", "arguments", text_of)).flatten();
     unwrapped.unwrap_or(message)

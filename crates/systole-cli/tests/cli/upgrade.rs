@@ -10,6 +10,7 @@ use crate::kit::{Scratch, has};
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:d">
   <xs:element name="order" type="xs:string"/><xs:element name="say" type="xs:string"/>
   <xs:element name="ask" type="xs:string"/><xs:element name="answer" type="xs:string"/>
+  <xs:element name="other" type="xs:string"/>
 </xs:schema>"#;
 
 /// Its handler awaits an echo, then a person.
@@ -108,7 +109,7 @@ fn open_work_that_another_version_would_not_carry_on_is_told_before_its_start() 
         ),
         (vec![("name: cli,", "name: clip,")], vec!["there is no client 'cli'; there is 'clip'"]),
         (
-            vec![(r#"accepts: ["{urn:d}ask"]"#, r#"accepts: ["{urn:d}say"]"#)],
+            vec![(r#"accepts: ["{urn:d}ask"]"#, r#"accepts: ["{urn:d}other"]"#)],
             vec!["'judge' no longer takes {urn:d}ask", "delivered all the same"],
         ),
         (
