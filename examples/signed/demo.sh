@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Signs an order, sends it to a till that hears ada only signed, and verifies the receipt; then sends it with one digit changed.
 set -euo pipefail
-systole=${SYSTOLE:-systole}
+systole=$(realpath "$(command -v "${SYSTOLE:-systole}")")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cp "$(dirname "$0")"/{organism.yaml,order.xsd,order.xml} "$folder"
