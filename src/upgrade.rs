@@ -22,7 +22,7 @@
 //! # }
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ pub struct Refusal {
 pub enum Cause {
     /// The listener of an open thread is not there.
     NoListener(Missing),
-    /// The client of an open conversation, or of answers that it has not read, is not there.
+    /// The client of an open conversation is not there.
     NoClient(Missing),
     /// A waiting message is refused.
     Refused(Refusal),
@@ -161,6 +161,16 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// Returns the owner of a thread whom an organism lacks: a listener, or a client. A start refuses a journal with such threads.
+pub fn missing<'o>(blueprint: &Blueprint, owner: &'o Owner) -> Option<&'o Name> {
+    let (name, is_there) = match owner {
+        Owner::Listener(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Listener(_)))),
+        Owner::Client(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Client(_)))),
+        Owner::Boot | Owner::None => return None,
+    };
+    (!is_there).then_some(name)
+}
+
 /// Compares the open work of a journal with an organism, whose payloads have these schemas. It reads all open threads with
 /// their history, and holds one thread's at a time.
 ///
@@ -185,7 +195,8 @@ pub fn conflicts(blueprint: &Blueprint, catalog: Arc<Catalog>, journal: &dyn Rea
         } else if !comparison.outlives_boot(&record.owner) {
             continue;
         }
-        let of = Of { conversation: id_of(&by_number, record.root, record.id), path: path(&by_number, thread) };
+        let conversation = by_number.get(&record.root).map_or(record.id, |root| root.record.id);
+        let of = Of { conversation, path: path(&by_number, thread) };
         comparison.thread(&of, thread, &journal.said(record)?)?;
     }
     comparison.work.conversations = held.len();
@@ -226,12 +237,8 @@ impl Comparison<'_> {
 
     fn thread(&mut self, of: &Of, thread: &ThreadEntry, said: &[HistoryEntry]) -> Result<(), JournalError> {
         let listener = match &thread.record.owner {
-            Owner::Listener(name) if self.listener(name).is_none() => {
-                self.add(of, None, self.no_listener(name));
-                return Ok(());
-            }
-            Owner::Client(name) if !self.has_client(name) => {
-                self.add(of, None, self.no_client(name));
+            owner if missing(self.blueprint, owner).is_some() => {
+                self.add_missing(of, owner);
                 return Ok(());
             }
             Owner::Listener(name) => Some(name),
@@ -240,7 +247,6 @@ impl Comparison<'_> {
         // The first open message is the one whose handler runs: one at a time does on a thread.
         let mut running: Option<&MessageRecord> = None;
         let mut last_end = None;
-        let mut unread = BTreeSet::new();
         for entry in said {
             match &entry.said {
                 HistoryRecord::Message(message, None) => {
@@ -252,14 +258,8 @@ impl Comparison<'_> {
                     }
                 }
                 HistoryRecord::Message(_, Some((end, _))) => last_end = last_end.max(Some(*end)),
-                HistoryRecord::Left(egress, None) if !self.has_client(&egress.client) => {
-                    unread.insert(&egress.client);
-                }
                 _ => {}
             }
-        }
-        for client in unread {
-            self.add(of, None, self.no_client(client));
         }
         let Some(running) = running else { return Ok(()) };
         // It will run again with the answers that it has: those that came after the message before it ended.
@@ -300,54 +300,54 @@ impl Comparison<'_> {
         let name = canonical.root().clone();
         let Err(error) = self.validator.validate(canonical) else { return Ok(Ok(name)) };
         let catalog = self.validator.catalog();
-        let known: Vec<_> = catalog.payloads().map(PayloadSchema::qname).collect();
-        let is_known = catalog.get(&name).is_some();
-        let near = near::payload(&name, known.iter().copied()).filter(|_| !is_known).cloned();
+        let near = match catalog.get(&name) {
+            Some(_) => None,
+            None => {
+                let known: Vec<_> = catalog.payloads().map(PayloadSchema::qname).collect();
+                near::payload(&name, known.iter().copied()).cloned()
+            }
+        };
         Ok(Err(Refusal { payload: name, near, rule: error.to_string() }))
     }
 
-    fn has_client(&self, name: &Name) -> bool {
-        matches!(self.blueprint.party(name.as_str()), Some(Party::Client(_)))
-    }
-
-    fn no_listener(&self, name: &Name) -> Cause {
-        let known: Vec<_> = self.blueprint.listeners().map(|(_, contract)| &contract.name).collect();
-        Cause::NoListener(Missing { name: name.clone(), near: nearest(name, &known) })
-    }
-
-    fn no_client(&self, name: &Name) -> Cause {
-        let known: Vec<_> = self.blueprint.clients().map(|(_, contract)| &contract.name).collect();
-        Cause::NoClient(Missing { name: name.clone(), near: nearest(name, &known) })
+    /// Adds a party that is missing, with the one of its kind that may be meant.
+    fn add_missing(&mut self, of: &Of, owner: &Owner) {
+        let blueprint = self.blueprint;
+        let cause = match owner {
+            Owner::Listener(name) => {
+                Cause::NoListener(Missing::new(name, blueprint.listeners().map(|(_, contract)| &contract.name)))
+            }
+            Owner::Client(name) => {
+                Cause::NoClient(Missing::new(name, blueprint.clients().map(|(_, contract)| &contract.name)))
+            }
+            Owner::Boot | Owner::None => return,
+        };
+        self.add(of, None, cause);
     }
 
     /// Compares what is held with the limits on threads.
     fn limits(&mut self, threads: &HashMap<Number, &ThreadEntry>, held: &BTreeMap<Number, usize>) {
         let limits = &self.blueprint.limits;
-        let (all, most) = (held.values().sum(), limits.threads);
-        let each = limits.conversation_threads;
-        let mut over = Vec::new();
+        let (all, most, each) = (held.values().sum(), limits.threads, limits.conversation_threads);
+        let mut is_told = all <= most;
         for (root, &held) in held {
             let Some(root) = threads.get(root) else { continue };
             let of = Of { conversation: root.record.id, path: ThreadPath::new(Vec::new()) };
             if held > each {
-                over.push((of, Cause::ConversationThreads { most: each, held }));
-            } else if all > most && over.is_empty() {
-                over.push((of, Cause::Threads { most, held: all }));
+                self.add(&of, None, Cause::ConversationThreads { most: each, held });
+            } else if !is_told {
+                self.add(&of, None, Cause::Threads { most, held: all });
             }
-        }
-        for (of, cause) in over {
-            self.add(&of, None, cause);
+            is_told = true;
         }
     }
 }
 
-fn nearest(name: &Name, known: &[&Name]) -> Option<Name> {
-    let near = near::nearest(name.as_str(), known.iter().map(|name| name.as_str()))?;
-    known.iter().find(|known| known.as_str() == near).map(|&name| name.clone())
-}
-
-fn id_of(threads: &HashMap<Number, &ThreadEntry>, root: Number, own: ThreadId) -> ThreadId {
-    threads.get(&root).map_or(own, |root| root.record.id)
+impl Missing {
+    fn new<'n>(name: &Name, known: impl Iterator<Item = &'n Name>) -> Self {
+        let near = near::nearest(name.as_str(), known.map(Name::as_str));
+        Self { name: name.clone(), near: near.and_then(|near| Name::parse(near).ok()) }
+    }
 }
 
 /// Returns the path of a thread, by the open threads above it: a thread is open as long as one below it is.

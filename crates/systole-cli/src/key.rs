@@ -85,6 +85,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
             print::document(key.pem().as_bytes())?;
         }
         Action::Retire { file, id } => {
+            // A file that is missing is not begun.
             load(file)?;
             let mut keys = KeyFile::open(file).map_err(|error| failure(file, error))?;
             keys.retire(id, Clock::real().now()).map_err(|error| failure(file, error))?;

@@ -92,7 +92,7 @@ impl Served {
         Some(Self::new(&name, SkillFrontmatter::new(&name, description), files))
     }
 
-    /// Its `SKILL.md` as a resource.
+    /// The `SKILL.md` as a resource.
     fn listed(&self) -> Resource {
         let SkillFrontmatter { name, description, .. } = &self.skill.frontmatter;
         Resource::new(&self.skill.uri, name).with_description(description).with_mime_type(mime(SKILL_MD))

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use systole::journal::Store;
-use systole_core::core::{Blueprint, Party};
-use systole_core::journal::Owner;
+use systole::upgrade::missing;
+use systole_core::core::Blueprint;
 use systole_core::vocab::Name;
 
 use super::Run;
@@ -22,12 +22,7 @@ pub(super) fn refuse(journal: &dyn Store, blueprint: &Blueprint, args: &Run) -> 
     }
     let mut gone: BTreeMap<&Name, u64> = BTreeMap::new();
     for (owner, threads) in &owners {
-        let (name, is_there) = match owner {
-            Owner::Listener(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Listener(_)))),
-            Owner::Client(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Client(_)))),
-            Owner::Boot | Owner::None => continue,
-        };
-        if !is_there {
+        if let Some(name) = missing(blueprint, owner) {
             *gone.entry(name).or_default() += threads;
         }
     }

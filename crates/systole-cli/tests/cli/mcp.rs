@@ -244,13 +244,21 @@ fn a_killed_server_is_started_again() {
     assert_eq!(lines(&folder, "started"), 4);
 }
 
+/// Lets a program answer requests of the server: the key that names it, what it accepts, and what it replies with.
+fn asks(folder: &Scratch, key: &str, (accepts, replies): (&str, &str)) {
+    let name = key.split(": ").last().unwrap();
+    change(folder, "server.py] }", &format!("server.py], {key} }}"));
+    let listener = format!(
+        "  - {{ name: {name}, command: [python3, {name}.py], accepts: ['{{urn:systole:mcp:v1}}{accepts}'], replies: ['{{urn:systole:mcp:v1}}{replies}'] }}\n"
+    );
+    change(folder, "listeners:\n", &format!("listeners:\n{listener}"));
+}
+
 #[test]
 fn questions_of_a_server_go_to_a_listener_or_are_declined() {
     let folder = imported("ask", "timeout: 20s");
     has(&ask(&folder, "ask", ""), &["\"action\": \"decline\""]);
-    change(&folder, "server.py] }", "server.py], questions: desk }");
-    let desk = "  - { name: desk, command: [python3, desk.py], accepts: ['{urn:systole:mcp:v1}elicitation'], replies: ['{urn:systole:mcp:v1}elicited'] }\n";
-    change(&folder, "listeners:\n", &format!("listeners:\n{desk}"));
+    asks(&folder, "questions: desk", ("elicitation", "elicited"));
     let answer = r#"
 import sys
 asked = sys.stdin.read()
@@ -280,9 +288,7 @@ print(f'<elicited xmlns="urn:systole:mcp:v1" action="accept"><value name="age">{
 fn texts_of_a_server_are_completed_by_a_listener_within_the_budget_or_refused() {
     let folder = imported("complete", "timeout: 20s");
     has(&ask(&folder, "complete", ""), &["-32601"]);
-    change(&folder, "server.py] }", "server.py], sampling: writer }");
-    let writer = "  - { name: writer, command: [python3, writer.py], accepts: ['{urn:systole:mcp:v1}sampling'], replies: ['{urn:systole:mcp:v1}sampled'] }\n";
-    change(&folder, "listeners:\n", &format!("listeners:\n{writer}"));
+    asks(&folder, "sampling: writer", ("sampling", "sampled"));
     let answer = r#"
 import sys
 asked = sys.stdin.read()

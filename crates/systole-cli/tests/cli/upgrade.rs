@@ -13,7 +13,7 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
   <xs:element name="other" type="xs:string"/>
 </xs:schema>"#;
 
-/// Its handler awaits an echo, then a person.
+/// A worker whose handler awaits an echo, then a person.
 const CLERK: &str = r#"
 import json, os, sys
 out = os.fdopen(int(os.environ["SYSTOLE_WORKER"]), "w")
