@@ -21,6 +21,7 @@
 //! - `outbound`: deliveries to other machines over HTTP, with the feature `gateway`;
 //! - `remote`: the client of a program that is an agent of an organism elsewhere, with the feature `gateway`;
 //! - `model`: listeners that a model speaks for, with the feature `gateway`;
+//! - [`replay`]: recorded conversations once more, with some listeners of another version of their organism;
 //! - `mcp`: the Model Context Protocol, with the feature `mcp`;
 //! - `molecule`: agents of another platform's SDK, with the feature `compat-molecule`.
 //!
@@ -116,6 +117,7 @@ pub mod prelude;
 pub mod process;
 #[cfg(feature = "gateway")]
 pub mod remote;
+pub mod replay;
 pub mod runtime;
 pub mod settings;
 #[cfg(feature = "otel")]

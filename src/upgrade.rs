@@ -1,7 +1,8 @@
 //! The open work of a journal beside another version of its organism: what a start with that version would not carry on.
 //!
 //! [`conflicts`] judges records alone, and runs nothing. So it can't tell whether a changed handler would make other calls
-//! than those that are recorded; such a handler fails when it runs again.
+//! than those that are recorded; such a handler fails when it runs again. [`replay::conflicts`](crate::replay::conflicts) finds
+//! those by running it.
 //!
 //! # Examples
 //! ```no_run
@@ -99,6 +100,13 @@ pub enum Cause {
         /// The payload.
         payload: QName,
     },
+    /// A handler would not make a recorded request again, as a [replay](crate::replay) has shown.
+    NotRepeated {
+        /// The listener that was called.
+        listener: Name,
+        /// The payload.
+        payload: QName,
+    },
     /// More threads are open than a conversation may have.
     ConversationThreads {
         /// The limit.
@@ -123,6 +131,9 @@ impl Cause {
             Self::Refused(_) => "the message becomes a dead letter, and its caller gets a fault",
             Self::AnswerRefused(_) => "the handler gets a fault instead of the answer",
             Self::NotTaken { .. } => "the message is delivered all the same",
+            Self::NotRepeated { .. } => {
+                "the handler fails with listener-failed, as its requests differ from the recorded ones"
+            }
             Self::ConversationThreads { .. } => "a thread that calls fails until fewer are open",
             Self::Threads { .. } => "messages of clients are refused until fewer are open",
         }
@@ -137,6 +148,9 @@ impl fmt::Display for Cause {
             Self::Refused(refusal) => write!(f, "the message {refusal}"),
             Self::AnswerRefused(refusal) => write!(f, "the recorded answer {refusal}"),
             Self::NotTaken { listener, payload } => write!(f, "'{listener}' no longer takes {payload}"),
+            Self::NotRepeated { listener, payload } => {
+                write!(f, "a recorded request {payload} to '{listener}' is not made again")
+            }
             Self::ConversationThreads { most, held } => {
                 write!(f, "{held} threads are open, and conversation_threads is {most}")
             }
@@ -196,7 +210,7 @@ pub fn conflicts(blueprint: &Blueprint, catalog: Arc<Catalog>, journal: &dyn Rea
             continue;
         }
         let conversation = by_number.get(&record.root).map_or(record.id, |root| root.record.id);
-        let of = Of { conversation, path: path(&by_number, thread) };
+        let of = Of { conversation, path: thread.path(&by_number) };
         comparison.thread(&of, thread, &journal.said(record)?)?;
     }
     comparison.work.conversations = held.len();
@@ -264,7 +278,7 @@ impl Comparison<'_> {
         let Some(running) = running else { return Ok(()) };
         // It will run again with the answers that it has: those that came after the message before it ended.
         for entry in said.iter().filter(|entry| Some(entry.at) > last_end) {
-            let HistoryRecord::Awaited(_, settled) = &entry.said else { continue };
+            let HistoryRecord::Awaited(_, _, settled) = &entry.said else { continue };
             let Ok(answer) = &settled.outcome else { continue };
             if let Err(refusal) = self.judge(&answer.payload)? {
                 self.add(of, Some(running.id), Cause::AnswerRefused(refusal));
@@ -348,20 +362,4 @@ impl Missing {
         let near = near::nearest(name.as_str(), known.map(Name::as_str));
         Self { name: name.clone(), near: near.and_then(|near| Name::parse(near).ok()) }
     }
-}
-
-/// Returns the path of a thread, by the open threads above it: a thread is open as long as one below it is.
-fn path(threads: &HashMap<Number, &ThreadEntry>, thread: &ThreadEntry) -> ThreadPath {
-    let mut segments = Vec::new();
-    let mut next = Some(thread);
-    // A thread opened after the one above it, so this ends in a damaged journal, too.
-    while let Some(thread) = next {
-        if let Owner::Listener(name) = &thread.record.owner {
-            segments.push((name.clone(), thread.record.ordinal));
-        }
-        let parent = thread.record.parent.filter(|&parent| parent < thread.record.number);
-        next = parent.and_then(|parent| threads.get(&parent).copied());
-    }
-    segments.reverse();
-    ThreadPath::new(segments)
 }

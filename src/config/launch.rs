@@ -20,6 +20,7 @@ use crate::listeners::worker::{WorkerListener, WorkerStart};
 use crate::mcp::client::McpListener;
 #[cfg(feature = "gateway")]
 use crate::model::{Llm, LlmError, ModelListener};
+use crate::replay::RecordedListener;
 use crate::runtime::{Organism, OrganismBuilder, StartError};
 #[cfg(feature = "gateway")]
 use crate::settings::{LlmSettings, ModelSettings};
@@ -224,6 +225,10 @@ impl Config {
                         return Err(LaunchError::NotBuilt);
                     }
                     builder.raw_listener(contract, move || human.clone())
+                }
+                ListenerKind::Recorded(tape) => {
+                    let (name, tape) = (contract.name.clone(), tape.clone());
+                    builder.raw_listener(contract, move || RecordedListener::new(name.clone(), tape.clone()))
                 }
                 ListenerKind::Echo => builder.raw_listener(contract, EchoListener::default),
                 ListenerKind::Tasks(tasks) => tasks.install(builder, &contract),

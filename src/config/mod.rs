@@ -72,15 +72,16 @@ pub use text::TextError;
 use crate::journal::NamedJournal;
 use crate::listeners::mcp::McpListenerSettings;
 use crate::listeners::worker::WorkerSpec;
-use crate::process::CommandSpec;
+use crate::process::{CommandSpec, Variable};
+use crate::replay::Tape;
 use crate::settings::{GatewaySettings, LlmSettings, McpSettings, Mode, ModelSettings};
 use finding::File;
 use listener::{Program, Written};
 use organism::Organism;
 use reader::Reader;
 use short_form::Prefixes;
-use systole_core::core::Blueprint;
-use systole_core::vocab::QName;
+use systole_core::core::{Blueprint, Party};
+use systole_core::vocab::{Name, QName};
 use systole_xml::schema::{Catalog, PayloadSchema, XsdDocument};
 
 /// An `organism.yaml` with every key that there is, each with its default where it has one.
@@ -153,6 +154,8 @@ pub enum ListenerKind {
     Remote(Mode),
     /// A job, or a registry of jobs.
     Tasks(TasksSpec),
+    /// A listener that gives its recorded answers: see [`Config::replayed`].
+    Recorded(Tape),
 }
 
 impl Config {
@@ -202,6 +205,52 @@ impl Config {
         Ok((path.display().to_string(), source, directory))
     }
 
+    /// Returns the organism for replays, with its steps in that journal: only `live` listeners run, all others answer from the
+    /// tape. It has no gateway, serves no hosts, and signs nothing; programs find `SYSTOLE_REPLAY=1` in their environment.
+    ///
+    /// # Errors
+    /// [`NotReplayed`]: the first of the live listeners that can't run in a replay.
+    pub fn replayed(mut self, live: &BTreeSet<Name>, tape: &Tape, journal: NamedJournal) -> Result<Self, NotReplayed> {
+        if let Some(name) =
+            live.iter().find(|name| !matches!(self.blueprint.party(name.as_str()), Some(Party::Listener(_))))
+        {
+            return Err(NotReplayed::Unknown(name.clone()));
+        }
+        for ((_, contract), kind) in self.blueprint.listeners().zip(&mut self.kinds) {
+            let is_live = live.contains(&contract.name);
+            match kind {
+                ListenerKind::Command { command, .. } if is_live => command.env.push(in_replay()),
+                ListenerKind::Worker(spec) if is_live => spec.command.env.push(in_replay()),
+                ListenerKind::Mcp(_) | ListenerKind::Model(_) | ListenerKind::Echo if is_live => {}
+                ListenerKind::Human(_) | ListenerKind::Remote(_) | ListenerKind::Tasks(_) if is_live => {
+                    return Err(NotReplayed::Elsewhere(contract.name.clone()));
+                }
+                kind => *kind = ListenerKind::Recorded(tape.clone()),
+            }
+        }
+        // The signature of a recorded message is not kept, and what sends it here is no client.
+        let before = &self.blueprint;
+        let clients = before.clients().map(|(_, client)| client.clone().signatures(None)).collect();
+        let listeners = before.listeners().map(|(_, contract)| contract.clone()).collect();
+        let mut blueprint = Blueprint::new(before.organism.clone(), listeners, clients);
+        blueprint.scheduling = before.scheduling;
+        blueprint.limits = before.limits.clone();
+        blueprint.budget = before.budget;
+        blueprint.meta = before.meta.clone();
+        #[cfg(feature = "gateway")]
+        let unsigned = Self { identity: None, ..self };
+        #[cfg(not(feature = "gateway"))]
+        let unsigned = self;
+        Ok(Self { blueprint, journal: Some(journal), gateway: None, mcp: None, ..unsigned })
+    }
+
+    /// Lists the listeners that models speak for.
+    pub fn models(&self) -> impl Iterator<Item = &Name> {
+        let listeners = self.blueprint.listeners().zip(&self.kinds);
+        let models = listeners.filter(|(_, kind)| matches!(kind, ListenerKind::Model(_)));
+        models.map(|((_, contract), _)| &contract.name)
+    }
+
     /// The payload of a name as the file writes it: `{namespace}local`, `prefix:local`, or `local` in no namespace.
     ///
     /// # Errors
@@ -215,6 +264,27 @@ impl Config {
         self.catalog.payloads().filter(|schema| !check::is_the_pumps(schema.qname()))
     }
 }
+
+/// The variable that tells a program that it runs in a replay.
+fn in_replay() -> Variable {
+    Variable::Set("SYSTOLE_REPLAY".to_owned(), "1".to_owned())
+}
+
+/// The reason why a listener can't run in a replay.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotReplayed {
+    /// The organism has no such listener.
+    #[error("there is no listener '{0}'")]
+    Unknown(Name),
+    /// People, agents elsewhere or the owner of a job answer for the listener.
+    #[error(
+        "'{0}' can't run in a replay, since its answers come from elsewhere: its recorded answers are used without --live"
+    )]
+    Elsewhere(Name),
+}
+
+systole_core::vocab::debug_is_display!(NotReplayed);
 
 /// Parses a size in the notation of an `organism.yaml`: bytes, or with a unit such as `MiB`.
 ///

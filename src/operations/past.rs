@@ -261,7 +261,7 @@ fn message_record(kept: KeptMessage) -> MessageRecord {
                 BodyRecord::Fault(fault) | BodyRecord::Fatal(fault) => record.has_fault(&fault),
             }
         }
-        HistoryRecord::Awaited(id, settled) => {
+        HistoryRecord::Awaited(id, _, settled) => {
             record.kind = MessageKind::AwaitedAnswer;
             record.message = Some(id.to_string());
             match settled.outcome {

@@ -137,7 +137,7 @@ fn events(reader: &dyn Reader, threads: &[ThreadEntry]) -> Result<Vec<Event>, Jo
                         .push(event(since, EventKind::Delivered { message: id, from, in_reply_to, payload, attempts }));
                     events.push(event(free, EventKind::Handled { message: id, outcome: HandlerEnd::Returned }));
                 }
-                HistoryRecord::Awaited(_, settled) => {
+                HistoryRecord::Awaited(_, _, settled) => {
                     if let Err(fault) = settled.outcome
                         && let Some(of) = fault.in_reply_to.and_then(|call| by_call.get(&call))
                     {

@@ -27,6 +27,7 @@ const MODULES: [(&str, &[&str]); 4] = [
             "listeners",
             "operations",
             "upgrade",
+            "replay",
             "accept",
             "outbound",
             "telemetry",

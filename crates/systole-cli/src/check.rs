@@ -4,19 +4,25 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use systole::config::{Config, ListenerKind};
 use systole::upgrade::{Cause, Conflict, OpenWork, conflicts};
 use systole_core::core::Blueprint;
-use systole_core::vocab::QName;
+use systole_core::journal::Owner;
+use systole_core::vocab::{Name, QName};
 
 use super::failure::Failure;
-use super::print::Page;
+use super::print::{self, Page};
+use super::replay::{self, INTERRUPTED, Replays, Way};
 use super::{journal_args, report, second_opinion};
 
 /// Most conflicts that are listed one by one.
 const LISTED: usize = 100;
+/// Open conversations that are replayed at once, and the longest time for each.
+const REPLAYS: usize = 4;
+const REPLAY: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
@@ -25,6 +31,10 @@ pub(super) struct Check {
     /// Compare the open work of the journal, too: exit code 1 if a start would not carry it on; by default the organism's own
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     journal: Option<Option<PathBuf>>,
+    /// With --journal: replay the open conversations with this listener, to find recorded requests that it would not make
+    /// again. All others give their recorded answers
+    #[arg(long, value_name = "NAME", requires = "journal")]
+    replay: Vec<Name>,
 }
 
 /// `systole check`: if the organism can run, a line on standard output and the contracts written out, as YAML; else exit
@@ -51,7 +61,7 @@ pub(super) fn check(args: &Check) -> Result<ExitCode, Failure> {
         blueprint.organism
     ))?;
     if let Some(journal) = &args.journal {
-        let work = open_work(config, &args.organism, journal.as_deref())?;
+        let Some(work) = open_work(config, args, journal.as_deref())? else { return Ok(ExitCode::from(INTERRUPTED)) };
         compared(&mut page, &work)?;
         page.finish()?;
         return Ok(if work.found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
@@ -63,12 +73,31 @@ pub(super) fn check(args: &Check) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compares the open work of a journal with the organism.
-fn open_work(config: Config, organism: &Path, journal: Option<&Path>) -> Result<OpenWork, Failure> {
-    let journal = journal_args::journal(journal, Some(organism))?;
+/// Compares the open work of a journal with the organism; `None` if a signal stopped that.
+fn open_work(config: Config, args: &Check, journal: Option<&Path>) -> Result<Option<OpenWork>, Failure> {
+    let journal = journal_args::journal(journal, Some(&args.organism))?;
     let reader = journal.read().map_err(Failure::store)?;
     reader.check_owner(&config.blueprint.organism).map_err(Failure::store)?;
-    conflicts(&config.blueprint, Arc::new(config.catalog), &*reader).map_err(Failure::store)
+    let mut work = conflicts(&config.blueprint, Arc::new(config.catalog.clone()), &*reader).map_err(Failure::store)?;
+    if args.replay.is_empty() {
+        return Ok(Some(work));
+    }
+    let open = reader.open_threads().map_err(Failure::store)?;
+    let of_clients =
+        open.iter().filter(|open| open.record.parent.is_none() && matches!(open.record.owner, Owner::Client(_)));
+    let ids: Vec<_> = of_clients.map(|open| open.record.id).collect();
+    let way = Way { live: replay::live(&config, &args.replay)?, parallel: REPLAYS, within: REPLAY, keep: None };
+    let Some(replays) = Replays::run(config, &way, &*reader, &ids)? else { return Ok(None) };
+    for (id, new) in &replays.ended {
+        match new {
+            Ok(new) => {
+                let (recorded, replayed) = replays.both(&*reader, *id, *new)?;
+                work.found.extend(systole::replay::conflicts(&recorded, &replayed, &way.live));
+            }
+            Err(error) => print::note(format_args!("{id} was not replayed: {error}")),
+        }
+    }
+    Ok(Some(work))
 }
 
 /// Prints what a start would not carry on, by cause and by conversation.

@@ -36,6 +36,7 @@ mod new;
 mod operate;
 mod outlet;
 mod print;
+mod replay;
 mod report;
 mod run;
 mod screen;
@@ -111,6 +112,8 @@ enum Command {
     /// Show the conversations of a journal, while its organism runs or not; retry a conversation
     #[command(subcommand)]
     Thread(thread::Action),
+    /// Run recorded conversations once more by another organism.yaml, and print what it does otherwise
+    Replay(replay::Replay),
     /// Show, drop and redrive dead letters, while the organism runs or not
     #[command(subcommand)]
     Dead(dead::Action),
@@ -249,6 +252,7 @@ fn main() -> ExitCode {
         Command::Xml(stage) => xml::run(stage),
         Command::Journal(action) => journal::run(&action),
         Command::Thread(action) => thread::run(&action),
+        Command::Replay(args) => replay::replay(&args),
         Command::Dead(action) => dead::run(&action),
         Command::Mailboxes(args) => look::mailboxes(&args),
         Command::Tasks(args) => look::tasks(&args),

@@ -110,7 +110,7 @@ impl Journal {
 }
 
 impl Only {
-    fn wanted(&self) -> Wanted {
+    pub(super) fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
         wanted.open = self.open.then_some(true);
         wanted.listener = self.listener.as_ref().map(ToString::to_string);
@@ -123,7 +123,7 @@ impl Only {
 }
 
 /// Finds the conversations that meet all conditions, oldest first.
-fn conversations(past: &Past, wanted: Wanted) -> Result<Vec<ConversationRecord>, Failure> {
+pub(super) fn conversations(past: &Past, wanted: Wanted) -> Result<Vec<ConversationRecord>, Failure> {
     let mut found = all(wanted, |wanted| block_on(past.conversations(wanted)))?;
     found.reverse();
     Ok(found)

@@ -8,8 +8,8 @@ use systole::journal::{HistoryEntry, HistoryRecord, Reader, ThreadEntry};
 use systole::operations::Wanted;
 use systole::runtime::block_on;
 use systole_core::core::Usage;
-use systole_core::journal::{BodyRecord, MessageState, NoteRecord, Number, Owner};
-use systole_core::vocab::{MessageId, ThreadPath, Time};
+use systole_core::journal::{BodyRecord, MessageState, NoteRecord};
+use systole_core::vocab::{MessageId, Time};
 
 use super::{Journal, conversation};
 use crate::columns::date_time;
@@ -51,7 +51,7 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
     let by_number: HashMap<_, _> = threads.iter().map(|thread| (thread.record.number, thread)).collect();
     let mut lines = Vec::new();
     for thread in threads.iter().filter(|thread| whole || thread.record.id == id) {
-        let path = path(thread, &by_number).to_string();
+        let path = thread.path(&by_number).to_string();
         let said = reader.said(&thread.record).map_err(Failure::store)?;
         lines.extend(said.into_iter().map(|entry| Line::of(entry, path.clone())));
     }
@@ -64,20 +64,6 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
     }
     page.finish()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The listeners from the root to a thread, as far as they are kept.
-fn path(thread: &ThreadEntry, by_number: &HashMap<Number, &ThreadEntry>) -> ThreadPath {
-    let mut segments = Vec::new();
-    let mut at = Some(thread);
-    while let Some(thread) = at {
-        if let Owner::Listener(name) = &thread.record.owner {
-            segments.push((name.clone(), thread.record.ordinal));
-        }
-        at = thread.record.parent.and_then(|parent| by_number.get(&parent).copied());
-    }
-    segments.reverse();
-    ThreadPath::new(segments)
 }
 
 /// The ids of the messages and answers of a thread.
@@ -127,7 +113,7 @@ impl Line {
                     BodyRecord::Fault(fault) | BodyRecord::Fatal(fault) => fault.to_string(),
                 },
             },
-            HistoryRecord::Awaited(id, settled) => {
+            HistoryRecord::Awaited(id, _, settled) => {
                 let (from, text) = match settled.outcome {
                     Ok(answer) => (answer.from.to_string(), utf8(&answer.payload)),
                     Err(fault) => ("system".to_owned(), fault.to_string()),

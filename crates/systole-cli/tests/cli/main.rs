@@ -42,6 +42,7 @@ mod people;
 mod pictures;
 mod readers;
 mod refused;
+mod replay;
 mod retry;
 mod run;
 #[cfg(feature = "gateway")]

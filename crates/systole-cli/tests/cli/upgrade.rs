@@ -147,6 +147,27 @@ fn a_start_does_what_the_check_has_told() {
 }
 
 #[test]
+fn a_request_that_a_changed_handler_would_not_make_again_is_found_by_a_replay() {
+    let desk = Desk::new("upgrade-replay");
+    let check = || {
+        let output = desk.0.systole(&["check", "organism.yaml", "--journal", "--replay", "clerk"]).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    // The person was asked, and the answer is still to come.
+    let (code, said) = check();
+    assert_eq!((code, said.lines().last()), (Some(0), Some("open conversations: 1, and all go on")), "{said}");
+    fs::write(desk.0.join("clerk.py"), CLERK.replace("seven", "eight")).unwrap();
+    let (code, said) = check();
+    assert_eq!(code, Some(1), "{said}");
+    let cause = "a recorded request {urn:d}say to 'echo' is not made again";
+    has(&said, &[cause, "the handler fails with listener-failed", " root/clerk"]);
+    // A start does what was told.
+    desk.0.systole(&["run", "organism.yaml", "--until-idle"]).output().unwrap();
+    let failed = desk.0.done(&["thread", "list", "--fault", "listener-failed"]);
+    assert_eq!(failed.lines().count(), 2, "{failed}");
+}
+
+#[test]
 fn a_check_of_a_journal_that_is_no_journal_says_so() {
     let desk = Desk::new("upgrade-none");
     let said = |journal: &str| {

@@ -1,6 +1,6 @@
 //! Reading of a journal, for operators and for the queries of a running organism.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Params};
 use systole_core::journal::{
-    BodyRecord, EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, Owner, SettledRecord, ThreadRecord,
+    BodyRecord, EgressRecord, FanId, LetterRecord, MessageRecord, NoteRecord, Number, Owner, SettledRecord,
+    ThreadRecord,
 };
-use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
+use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, ThreadPath, Time};
 use uuid::Uuid;
 
 use super::batch::missing;
@@ -93,6 +94,24 @@ pub struct ThreadEntry {
     pub closed: Option<Time>,
 }
 
+impl ThreadEntry {
+    /// Returns the path of the thread: the listeners from the root to it, as far as `threads` has them by their numbers.
+    pub fn path(&self, threads: &HashMap<Number, &Self>) -> ThreadPath {
+        let mut segments = Vec::new();
+        let mut next = Some(self);
+        // A thread opened after the one above it, so this ends in a damaged journal, too.
+        while let Some(ThreadEntry { record, .. }) = next {
+            if let Owner::Listener(name) = &record.owner {
+                segments.push((name.clone(), record.ordinal));
+            }
+            let parent = record.parent.filter(|&parent| parent < record.number);
+            next = parent.and_then(|parent| threads.get(&parent).copied());
+        }
+        segments.reverse();
+        ThreadPath::new(segments)
+    }
+}
+
 /// An entry in the history of a thread.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -108,8 +127,8 @@ pub struct HistoryEntry {
 pub enum HistoryRecord {
     /// A message in a mailbox; when it ended, and whether it was `done` or `cancelled`.
     Message(MessageRecord, Option<(Time, String)>),
-    /// An answer to an awaited call of the handler of a message, and the id of the answer.
-    Awaited(MessageId, SettledRecord),
+    /// An answer to an awaited call of the handler of a message: its id, and the group of calls that it belongs to.
+    Awaited(MessageId, FanId, SettledRecord),
     /// A message that left for a client; when the client read it.
     Left(EgressRecord, Option<Time>),
     /// A refused output of the handler of a message.
@@ -128,7 +147,7 @@ impl HistoryRecord {
                 BodyRecord::Payload(payload) => payload.len(),
                 BodyRecord::Fault(_) | BodyRecord::Fatal(_) => 0,
             },
-            Self::Awaited(_, settled) => settled.outcome.as_ref().map_or(0, |answer| answer.payload.len()),
+            Self::Awaited(_, _, settled) => settled.outcome.as_ref().map_or(0, |answer| answer.payload.len()),
             Self::Left(egress, _) => egress.envelope.len() + egress.payload.len(),
             Self::Refused(note) | Self::Said(note) | Self::Recorded(note) => note.value.len(),
         }
@@ -381,7 +400,7 @@ impl JournalReader {
         let mut said = self.messages("WHERE thread = ?1 ORDER BY place, number", number)?;
         let calls = "WHERE message IN (SELECT number FROM message WHERE thread = ?1) ORDER BY message, call, place";
         for (id, row, at) in self.answers(calls, [number])? {
-            said.push(HistoryEntry { at: time(at), said: HistoryRecord::Awaited(id, row.settled) });
+            said.push(HistoryEntry { at: time(at), said: HistoryRecord::Awaited(id, row.fan, row.settled) });
         }
         if thread.root == thread.number {
             let id = thread.id.as_uuid().as_bytes().as_slice();
@@ -411,7 +430,7 @@ impl JournalReader {
         let number = number.cast_signed();
         let mut done = Vec::new();
         for (id, row, at) in self.answers("WHERE message = ?1 ORDER BY call, place", [number])? {
-            done.push(HistoryEntry { at: time(at), said: HistoryRecord::Awaited(id, row.settled) });
+            done.push(HistoryEntry { at: time(at), said: HistoryRecord::Awaited(id, row.fan, row.settled) });
         }
         let notes = "WHERE message = ?1 ORDER BY place";
         done.extend(
