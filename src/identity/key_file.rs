@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde_json::{Map, Value, json};
 use systole_core::vocab::Time;
 use systole_xml::ladder::signature::POINT;
-use systole_xml::vocab::Base64;
 
 use super::Identity;
 use super::keys::{PublicKey, PublicKeys};
@@ -184,7 +184,7 @@ impl KeyFile {
         let jwk = |key: &Entry| {
             let mut jwk = key.public.jwk();
             if let Some(secret) = &key.secret {
-                jwk.insert("d".to_owned(), Base64::Url.encode(&secret.0).into());
+                jwk.insert("d".to_owned(), BASE64_URL_SAFE_NO_PAD.encode(secret.0.as_slice()).into());
             }
             jwk
         };
@@ -277,7 +277,7 @@ fn entry(key: &Value) -> Result<Entry, IdentityError> {
     if text("alg").is_some_and(|algorithm| algorithm != "ES256") || text("use").is_some_and(|used| used != "sig") {
         return Err(refuse("`alg` must be ES256 and `use` sig"));
     }
-    let number = |name: &str| -> Option<[u8; 32]> { Base64::Url.decode(text(name)?)?.try_into().ok() };
+    let number = |name: &str| -> Option<[u8; 32]> { BASE64_URL_SAFE_NO_PAD.decode(text(name)?).ok()?.try_into().ok() };
     let (Some(x), Some(y)) = (number("x"), number("y")) else {
         return Err(refuse("`x` and `y` must be 32 bytes in base64url"));
     };

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD, Engine};
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use systole_core::core::CheckSignature;
 use systole_core::vocab::Time;
 use systole_xml::ladder::signature::{POINT, SignatureError, Signed};
 use systole_xml::ladder::{Canonical, LadderError, Raw, parse};
-use systole_xml::vocab::{Base64, XmlLimits};
+use systole_xml::vocab::XmlLimits;
 
 use super::key_file::{self, IdentityError};
 use super::sha256;
@@ -59,8 +60,8 @@ impl PublicKey {
         let mut jwk = serde_json::Map::new();
         let members = [("kty", "EC"), ("crv", "P-256"), ("alg", "ES256"), ("use", "sig"), ("kid", &self.id)];
         jwk.extend(members.map(|(name, value)| (name.to_owned(), value.into())));
-        jwk.insert("x".to_owned(), Base64::Url.encode(x).into());
-        jwk.insert("y".to_owned(), Base64::Url.encode(y).into());
+        jwk.insert("x".to_owned(), BASE64_URL_SAFE_NO_PAD.encode(x).into());
+        jwk.insert("y".to_owned(), BASE64_URL_SAFE_NO_PAD.encode(y).into());
         if let Some(retired) = self.retired {
             jwk.insert("retired".to_owned(), retired.to_string().into());
         }
@@ -74,7 +75,7 @@ impl PublicKey {
             0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48,
             0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
         ];
-        let text = Base64::Standard.encode(&[&HEAD[..], &self.point].concat());
+        let text = BASE64_STANDARD.encode([&HEAD[..], &self.point].concat());
         let (first, second) = text.split_at(64);
         format!("-----BEGIN PUBLIC KEY-----\n{first}\n{second}\n-----END PUBLIC KEY-----\n")
     }

@@ -4,11 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use bytes::Bytes;
 use systole_core::vocab::Time;
 use systole_xml::ladder::Raw;
 use systole_xml::ladder::signature::SignatureError;
-use systole_xml::vocab::{Base64, XmlLimits, ns};
+use systole_xml::vocab::{XmlLimits, ns};
 
 use super::{Identity, IdentityError, KeyFile, PublicKeys, VerifyError, sha256};
 
@@ -132,9 +133,9 @@ fn attacks_are_refused() {
     let key_value = part(&text, "<ds:KeyValue>", "</ds:KeyValue>").to_owned();
     let transform = |uri: &str| format!("<ds:Transform Algorithm=\"{uri}\"></ds:Transform>");
     let with = |transform: String| to("</ds:Transforms>", &format!("{transform}</ds:Transforms>"));
-    let bytes = |bytes: &[u8]| format!("<ds:SignatureValue>{}</ds:SignatureValue>", Base64::Standard.encode(bytes));
+    let bytes = |bytes: &[u8]| format!("<ds:SignatureValue>{}</ds:SignatureValue>", BASE64_STANDARD.encode(bytes));
     let richer = edit(&bare, "<amount>10<", "<amount>90<");
-    let fitting = format!("<ds:DigestValue>{}</ds:DigestValue>", Base64::Standard.encode(&sha256(richer.as_bytes())));
+    let fitting = format!("<ds:DigestValue>{}</ds:DigestValue>", BASE64_STANDARD.encode(sha256(richer.as_bytes())));
     let evil = "<pay xmlns=\"urn:bank\"><amount>90</amount><to>eve</to></pay>";
     let evil_message =
         |meta: &str| format!("<message xmlns=\"{E}\"><meta><from>ada</from>{meta}</meta>{evil}</message>");
@@ -222,7 +223,7 @@ fn attacks_are_refused() {
         assert!(error.contains(why), "{name}: {error}");
     }
     // Each byte of the signature counts.
-    let signature = Base64::Standard.decode(value.split(['<', '>']).nth(2).unwrap()).unwrap();
+    let signature = BASE64_STANDARD.decode(value.split(['<', '>']).nth(2).unwrap()).unwrap();
     for at in 0..signature.len() {
         let mut other = signature.clone();
         other[at] ^= 1;
@@ -316,7 +317,7 @@ fn a_key_as_pem_is_the_one_that_others_read() {
     let key = identity.keys().get(identity.id()).unwrap();
     let pem = key.pem();
     let body: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
-    let der = Base64::Standard.decode(&body).unwrap();
+    let der = BASE64_STANDARD.decode(body).unwrap();
     assert_eq!((der.len(), &der[26..]), (91, &key.point[..]));
     assert!(pem.lines().all(|line| line.len() <= 64));
 }

@@ -10,12 +10,13 @@
 
 use std::borrow::Cow;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use bytes::Bytes;
 
 use super::Raw;
 use super::strict::{self, Canonical, CanonicalOptions};
 use super::tape::{Cursor, Tag};
-use crate::vocab::{Base64, XmlLimits, ns};
+use crate::vocab::{XmlLimits, ns};
 
 /// Bytes of a point of P-256, uncompressed: `04`, x, y.
 pub const POINT: usize = 65;
@@ -111,9 +112,9 @@ pub fn sign(
          URI=\"{P256}\"></dsig11:NamedCurve><dsig11:PublicKey>{}</dsig11:PublicKey></dsig11:ECKeyValue></ds:KeyValue>\
          </ds:KeyInfo></ds:Signature>",
         ns::DSIG,
-        Base64::Standard.encode(&value),
+        BASE64_STANDARD.encode(value),
         ns::DSIG11,
-        Base64::Standard.encode(point),
+        BASE64_STANDARD.encode(point),
     );
     let (before, behind) = message.as_str().split_at(end);
     Ok([before, &signature, behind].concat().into())
@@ -127,7 +128,7 @@ fn signed_info(digest: &[u8; DIGEST]) -> String {
          Algorithm=\"{ENVELOPED}\"></ds:Transform><ds:Transform Algorithm=\"{C14N}\"></ds:Transform></ds:Transforms>\
          <ds:DigestMethod Algorithm=\"{SHA256}\"></ds:DigestMethod><ds:DigestValue>{}</ds:DigestValue></ds:Reference>\
          </ds:SignedInfo>",
-        Base64::Standard.encode(digest)
+        BASE64_STANDARD.encode(digest)
     )
 }
 
@@ -293,7 +294,7 @@ impl<'a> Reader<'a> {
         let mut text = self.text(element)?.into_owned();
         // Signers break the lines of base64.
         text.retain(|c| !matches!(c, ' ' | '\t' | '\n'));
-        let bytes = Base64::Standard.decode(&text).and_then(|bytes| bytes.try_into().ok());
+        let bytes = BASE64_STANDARD.decode(text).ok().and_then(|bytes| bytes.try_into().ok());
         bytes.ok_or(SignatureError::Value { element, bytes: N })
     }
 
@@ -307,5 +308,23 @@ impl<'a> Reader<'a> {
 
     fn uri(&self, tag: &Tag) -> &'a str {
         self.cursor.uri_name(tag.uri())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+
+    use super::*;
+
+    #[test]
+    fn bytes_have_one_spelling_in_base64() {
+        for bad in ["Zg", "Zg=", "Zg===", "Zh==", "Z", "=", "Zm9v=", "Zm 9v", "Zm9-", "Zm9vé", "Zg==Zg=="] {
+            assert!(BASE64_STANDARD.decode(bad).is_err(), "{bad}");
+        }
+        for bad in ["Zg==", "Zh", "Z", "Zm+v"] {
+            assert!(BASE64_URL_SAFE_NO_PAD.decode(bad).is_err(), "{bad}");
+        }
+        assert_eq!(BASE64_STANDARD.decode("Zg=="), Ok(b"f".to_vec()));
     }
 }

@@ -1,6 +1,5 @@
 //! Layer 0: plain values, parsed once: names, ids, positions, times and limits. No I/O, no clock.
 
-mod base64;
 mod budget;
 mod display;
 mod id;
@@ -18,7 +17,6 @@ mod unseen;
 
 #[doc(hidden)]
 pub use crate::{debug_is_display, serialize_is_display, setters};
-pub use base64::Base64;
 pub use budget::{Budget, BudgetError};
 pub use id::{IdKey, MessageId, ParseIdError, TaskId, ThreadId};
 pub use limits::XmlLimits;
