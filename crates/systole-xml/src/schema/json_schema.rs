@@ -12,6 +12,7 @@ mod compile;
 mod portable;
 mod sample;
 mod shaped;
+mod sound;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use super::contract::{ContractError, DocumentProblem};
 use super::derive::compile;
 use super::example::{Measure, Sizes, too_many};
 use super::json::document::{Document, Kind, NodeId};
-use super::json::rules::of_ecma;
+use super::json::ecma::of_ecma;
 use super::json::values::ValueRules;
 use super::json::{FromJsonError, read_schema};
 use super::model::{
@@ -100,6 +101,7 @@ impl PayloadSchema {
                 reader.wrong(0, "a JSON Schema is an object: write {\"type\": \"object\", \"properties\": {…}}")
             );
         }
+        reader.sound()?;
         let namespace: Arc<str> = reader.namespace()?.into();
         let mut payloads = Vec::new();
         for (local, node) in reader.roots()? {
@@ -472,25 +474,29 @@ impl Maker<'_, '_> {
     /// The schema that a reference names.
     fn target(&self, reference: NodeId) -> Result<NodeId, ContractError> {
         let text = self.document.scalar(reference);
-        let refused = || {
+        let Some(fragment) = text.strip_prefix('#') else {
+            let why = "only references within the document are followed, such as \"#/$defs/Line\": nothing is fetched";
+            return Err(self.wrong(reference, why));
+        };
+        if !fragment.is_empty() && !fragment.starts_with('/') {
+            let why = "anchors are not followed: name the place of the schema, such as \"#/$defs/Line\"";
+            return Err(self.wrong(reference, why));
+        }
+        let pointer = percent_decoded(fragment).ok_or_else(|| {
             self.wrong(
                 reference,
-                "only references within the document are followed, such as \"#/$defs/Line\": nothing is fetched",
+                "a '%' stands before two hexadecimal digits, and the bytes are UTF-8: write '%25' for '%'",
             )
-        };
-        let pointer = text.strip_prefix('#').ok_or_else(refused)?;
+        })?;
         let mut at = 0;
         for step in pointer.split('/').skip(1) {
-            let step = step.replace("~1", "/").replace("~0", "~").replace("%25", "%");
+            let step = step.replace("~1", "/").replace("~0", "~");
             let next = match self.document.kind(at) {
                 Kind::Object => self.member(at, &step),
                 Kind::Array => step.parse().ok().and_then(|index| self.document.items(at).nth(index)),
                 _ => None,
             };
             at = next.ok_or_else(|| self.wrong(reference, &format!("there is no '{text}' in the document")))?;
-        }
-        if !pointer.is_empty() && !pointer.starts_with('/') {
-            return Err(refused());
         }
         Ok(at)
     }
@@ -609,7 +615,7 @@ impl Maker<'_, '_> {
             .whole(value)
             .filter(|_| self.document.kind(value) == Kind::Number)
             .and_then(|count| u64::try_from(count).ok());
-        count.ok_or_else(|| self.wrong(value, "expected a whole number from 0 on"))
+        count.ok_or_else(|| self.wrong(value, "expected a whole number from 0 to 2^53 - 1 (9007199254740991)"))
     }
 
     fn enumerators(
@@ -636,7 +642,11 @@ impl Maker<'_, '_> {
         (facets.min_length, facets.max_length) =
             (self.count(node, "minLength")?.filter(|min| *min > 0), self.count(node, "maxLength")?);
         if let Some(pattern) = self.text(node, "pattern")? {
-            facets.patterns = vec![Pattern::from_rust(&of_ecma(&pattern)).map_err(|_| Stop::Formless)?];
+            let pattern = of_ecma(&pattern).and_then(|pattern| Pattern::from_rust(&pattern));
+            facets.patterns = vec![pattern.map_err(|_| Stop::Formless)?];
+        }
+        if facets.max_length.is_some_and(|most| most < facets.min_length.unwrap_or(0)) {
+            return Err(self.wrong(node, "no string is so long: its \"maxLength\" is below its \"minLength\"").into());
         }
         if let Some(values) = values {
             let text = |value: NodeId| {
@@ -653,11 +663,13 @@ impl Maker<'_, '_> {
 
     fn bound(&self, node: NodeId, keyword: &str) -> Result<Option<(f64, NodeId)>, ContractError> {
         let Some(value) = self.member(node, keyword) else { return Ok(None) };
-        let number = Some(value).filter(|value| self.document.kind(*value) == Kind::Number);
-        let number = number
-            .and_then(|value| self.document.scalar(value).parse::<f64>().ok())
-            .filter(|number| number.is_finite());
-        number.map(|number| Some((number, value))).ok_or_else(|| self.wrong(value, "expected a number"))
+        let number = self.document.scalar(value).parse::<f64>().ok().filter(|number| number.is_finite());
+        number.map(|number| Some((number, value))).ok_or_else(|| {
+            self.wrong(
+                value,
+                "the bound lies past the numbers of 64 bits, whose greatest is 1.7976931348623157E308: leave it out",
+            )
+        })
     }
 
     fn integer(&self, node: NodeId, values: Option<&[NodeId]>) -> Result<Facets, ContractError> {
@@ -697,6 +709,15 @@ impl Maker<'_, '_> {
             let value = exclusive.or(inclusive).map_or_else(|| widest.to_owned(), |number| format!("{number:E}"));
             Ok::<_, ContractError>(Some(Bound { value, exclusive: exclusive.is_some() }))
         };
+        let bound = |keyword| Ok::<_, ContractError>(self.bound(node, keyword)?.map(|(bound, _)| bound));
+        let (least, above) = (bound("minimum")?, bound("exclusiveMinimum")?);
+        let (most, below) = (bound("maximum")?, bound("exclusiveMaximum")?);
+        let is_empty = |low: Option<f64>, high: Option<f64>, can_meet: bool| {
+            low.zip(high).is_some_and(|(low, high)| low > high || !can_meet && low >= high)
+        };
+        if is_empty(least, most, true) || is_empty(least, below, false) || is_empty(above, most.or(below), false) {
+            return Err(self.wrong(node, "no number lies between its bounds"));
+        }
         let mut facets = Facets {
             min: end("minimum", "exclusiveMinimum", |inclusive, exclusive| inclusive > exclusive, FINITE[0])?,
             max: end("maximum", "exclusiveMaximum", |inclusive, exclusive| inclusive < exclusive, FINITE[1])?,
@@ -893,6 +914,18 @@ fn escaped(name: &str) -> String {
         }
     }
     out
+}
+
+/// The text of a fragment of a URI (RFC 3986, section 2.1); `None` if it is none.
+fn percent_decoded(fragment: &str) -> Option<String> {
+    let mut parts = fragment.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let digits = part.get(..2).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// A name in kebab case, if it has capitals: `TaskDone` is `task-done`.

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::decimal::Decimal;
 use super::document::{Document, Kind, NodeId, push_step};
-use super::rules::{Rule, RuleId, Rules, hashes, types};
+use super::rules::{Index, Rule, RuleId, Rules, behind, hashes, types};
 use crate::schema::shorten::{quoted, shortened};
 
 /// Steps for each byte of a value, and for each value: one for each rule of it, and for each comparison that the rule makes.
@@ -86,7 +86,12 @@ impl<'r> Verdicts<'r, '_, '_> {
             given.into_iter().for_each(|id| add(&mut own, id));
             let mut at = 0;
             while let Some((id, _)) = own.get(at).copied() {
-                self.rule(id).same().for_each(|id| add(&mut own, id));
+                let rule = self.rule(id);
+                rule.same_unindexed().for_each(|id| add(&mut own, id));
+                for index in rule.indices.iter().flatten() {
+                    let types = self.types_of(node);
+                    index.candidates((self.document, node), types, &self.hashes, |id| add(&mut own, id));
+                }
                 at += 1;
             }
             own.sort_unstable();
@@ -105,6 +110,7 @@ impl<'r> Verdicts<'r, '_, '_> {
     /// Notes the rules that a rule has for what is in a value; returns the steps that the rule takes.
     fn needs_of(&self, node: NodeId, rule: &Rule, needed: &mut [Vec<RuleId>]) -> usize {
         let mut steps = 1 + rule.values.as_ref().map_or(0, Vec::len) + rule.required.len();
+        steps += rule.indices.iter().flatten().map(|index| index.steps()).sum::<usize>();
         match self.document.kind(node) {
             Kind::Object => {
                 for (key, value) in self.document.members(node) {
@@ -232,12 +238,12 @@ impl<'r> Verdicts<'r, '_, '_> {
             return told(&|| format!("found {}, which the schema excludes by \"not\"", found()));
         }
         if let Some(any) = &rule.any
-            && !any.iter().any(|rule| is_fit(own, *rule))
+            && fitting(any, rule.indices[0].as_deref(), own) == 0
         {
             return self.fault_of_choice(node, any, &told, tells);
         }
         if let Some(one) = &rule.one {
-            return match one.iter().filter(|rule| is_fit(own, **rule)).count() {
+            return match fitting(one, rule.indices[1].as_deref(), own) {
                 1 => None,
                 0 => self.fault_of_choice(node, one, &told, tells),
                 several => told(&|| format!("fits {several} alternatives of \"oneOf\", expected exactly one")),
@@ -386,13 +392,8 @@ impl<'r> Verdicts<'r, '_, '_> {
     }
 
     /// The rule behind references.
-    fn behind(&self, mut id: RuleId) -> RuleId {
-        while let Rule { types: 0, all, .. } = self.rule(id)
-            && let [only] = all[..]
-        {
-            id = only;
-        }
-        id
+    fn behind(&self, id: RuleId) -> RuleId {
+        behind(&self.rules.list, id)
     }
 
     /// Returns whether a value is of the type of a rule, and has the constants that tell its alternatives apart.
@@ -433,6 +434,14 @@ impl<'r> Verdicts<'r, '_, '_> {
                 None => return Broken { node, rule: "the value breaks its JSON Schema".to_owned() },
             }
         }
+    }
+}
+
+/// The number of alternatives that a value fits.
+fn fitting(alternatives: &[RuleId], index: Option<&Index>, own: &[(RuleId, bool)]) -> usize {
+    match index {
+        Some(index) => own.iter().filter(|(id, is_fit)| *is_fit && index.has(*id)).count(),
+        None => alternatives.iter().filter(|rule| is_fit(own, **rule)).count(),
     }
 }
 

@@ -14,6 +14,7 @@
 mod content;
 pub(in crate::schema) mod decimal;
 pub(in crate::schema) mod document;
+pub(in crate::schema) mod ecma;
 mod error;
 mod judge;
 mod literal;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::decimal::Decimal;
 use super::document::{Document, Kind, NodeId};
+use super::ecma::of_ecma;
 use crate::schema::pattern::{Automaton, search};
 
 /// Index of a rule in [`Rules`].
@@ -73,6 +74,8 @@ pub(in crate::schema) struct Rule {
     pub(in crate::schema) all: Vec<RuleId>,
     pub(in crate::schema) any: Option<Vec<RuleId>>,
     pub(in crate::schema) one: Option<Vec<RuleId>>,
+    /// Indices of `any` and of `one`, where these have many alternatives.
+    pub(in crate::schema) indices: [Option<Box<Index>>; 2],
     pub(in crate::schema) not: Option<RuleId>,
     pub(in crate::schema) condition: Option<(RuleId, Option<RuleId>, Option<RuleId>)>,
     /// The `format`, which narrows nothing.
@@ -84,9 +87,18 @@ pub(in crate::schema) struct Rule {
 impl Rule {
     /// The rules that judge the same value.
     pub(in crate::schema) fn same(&self) -> impl Iterator<Item = RuleId> {
+        self.same_without([false, false])
+    }
+
+    /// The rules that judge the same value, but for the alternatives that have an index.
+    pub(in crate::schema) fn same_unindexed(&self) -> impl Iterator<Item = RuleId> {
+        self.same_without([self.indices[0].is_some(), self.indices[1].is_some()])
+    }
+
+    fn same_without(&self, [no_any, no_one]: [bool; 2]) -> impl Iterator<Item = RuleId> {
         let condition = self.condition.iter().flat_map(|(condition, then, other)| [Some(*condition), *then, *other]);
-        let lists = [Some(&self.all), self.any.as_ref(), self.one.as_ref()];
-        let lists = lists.into_iter().flatten().flatten().copied();
+        let (any, one) = (self.any.as_ref().filter(|_| !no_any), self.one.as_ref().filter(|_| !no_one));
+        let lists = [Some(&self.all), any, one].into_iter().flatten().flatten().copied();
         lists.chain(self.not).chain(condition.flatten()).chain(self.dependent.values().copied())
     }
 
@@ -108,6 +120,17 @@ impl Rule {
 }
 
 impl Rules {
+    /// The rules in their order.
+    pub(in crate::schema) fn new(mut list: Vec<Rule>) -> Self {
+        let compares = list.iter().any(|rule| rule.values.is_some() || rule.is_unique);
+        for id in 0..list.len() {
+            let of = |alternatives: &Option<Vec<RuleId>>| Index::of(alternatives.as_ref()?, &list);
+            let indices = [of(&list[id].any), of(&list[id].one)];
+            list[id].indices = indices;
+        }
+        Self { list, compares }
+    }
+
     /// Returns whether an object may fit.
     pub(in crate::schema) fn may_be_object(&self, rule: RuleId) -> bool {
         let mut may = Vec::with_capacity(rule as usize + 1);
@@ -120,6 +143,107 @@ impl Rules {
         }
         may.last().copied().unwrap_or(true)
     }
+}
+
+/// Alternatives of a choice, from which on it has an index.
+const MANY: usize = 8;
+
+/// The alternatives of a choice by what tells them apart, so that a value is judged by those alone that it may fit: by its own
+/// constant, else by the constant of a required property, else by the name of one, else by the type.
+#[derive(Debug, Default)]
+pub(in crate::schema) struct Index {
+    by_value: HashMap<[u8; 32], Vec<RuleId>>,
+    by_constant: HashMap<String, HashMap<[u8; 32], Vec<RuleId>>>,
+    by_key: HashMap<String, Vec<RuleId>>,
+    /// All others, each with its types.
+    rest: Vec<(u8, RuleId)>,
+    /// All alternatives in their order.
+    sorted: Vec<RuleId>,
+}
+
+impl Index {
+    /// The index of alternatives; none of a few.
+    fn of(alternatives: &[RuleId], rules: &[Rule]) -> Option<Box<Self>> {
+        if alternatives.len() < MANY {
+            return None;
+        }
+        let mut index = Self { sorted: alternatives.to_vec(), ..Self::default() };
+        index.sorted.sort_unstable();
+        let behind = |id: &RuleId| behind(rules, *id);
+        // A name that many alternatives require tells little.
+        let mut uses: HashMap<&str, usize> = HashMap::new();
+        for id in alternatives {
+            rules[behind(id) as usize].required.iter().for_each(|name| *uses.entry(name).or_default() += 1);
+        }
+        for id in alternatives {
+            let rule = &rules[behind(id) as usize];
+            if let Some(values) = &rule.values {
+                values.iter().for_each(|(hash, _)| index.by_value.entry(*hash).or_default().push(*id));
+                continue;
+            }
+            if rule.types != types::OBJECT {
+                index.rest.push((rule.types, *id));
+                continue;
+            }
+            let constant = rule.required.iter().find_map(|name| {
+                let property = rule.properties.get(name)?;
+                Some((name, rules[behind(property) as usize].values.as_ref()?))
+            });
+            if let Some((name, values)) = constant {
+                let by_hash = index.by_constant.entry(name.clone()).or_default();
+                values.iter().for_each(|(hash, _)| by_hash.entry(*hash).or_default().push(*id));
+                continue;
+            }
+            match rule.required.iter().min_by_key(|name| uses[name.as_str()]) {
+                Some(name) => index.by_key.entry(name.clone()).or_default().push(*id),
+                None => index.rest.push((rule.types, *id)),
+            }
+        }
+        Some(Box::new(index))
+    }
+
+    /// Calls `each` with the alternatives that a value may fit: no other one does.
+    pub(in crate::schema) fn candidates(
+        &self,
+        (document, node): (&Document<'_>, NodeId),
+        types: u8,
+        hashes: &[[u8; 32]],
+        mut each: impl FnMut(RuleId),
+    ) {
+        let mut all = |found: Option<&Vec<RuleId>>| found.into_iter().flatten().for_each(|id| each(*id));
+        if !self.by_value.is_empty() {
+            all(self.by_value.get(&hashes[node as usize]));
+        }
+        if document.kind(node) == Kind::Object && !(self.by_constant.is_empty() && self.by_key.is_empty()) {
+            for (key, value) in document.members(node) {
+                let by_hash = self.by_constant.get(&*key);
+                all(by_hash.and_then(|by_hash| by_hash.get(&hashes[value as usize])));
+                all(self.by_key.get(&*key));
+            }
+        }
+        let fits = |allowed: u8| allowed == 0 || allowed & types != 0;
+        self.rest.iter().filter(|(allowed, _)| fits(*allowed)).for_each(|(_, id)| each(*id));
+    }
+
+    /// Steps of a look at the alternatives that only their types tell apart.
+    pub(in crate::schema) fn steps(&self) -> usize {
+        self.rest.len() / 16
+    }
+
+    /// Returns whether a rule is one of the alternatives.
+    pub(in crate::schema) fn has(&self, rule: RuleId) -> bool {
+        self.sorted.binary_search(&rule).is_ok()
+    }
+}
+
+/// The rule behind references.
+pub(in crate::schema) fn behind(rules: &[Rule], mut id: RuleId) -> RuleId {
+    while let Rule { types: 0, all, .. } = &rules[id as usize]
+        && let [only] = all[..]
+    {
+        id = only;
+    }
+    id
 }
 
 /// A pattern of ECMA-262 that is searched for in a text. Assertions at its start (`^(?!…)(?=…)`) are patterns of their own.
@@ -137,7 +261,7 @@ impl Search {
     /// The reason why it can't be judged in linear time.
     pub(in crate::schema) fn of(pattern: &str) -> Result<Self, &'static str> {
         let (ahead, rest) = assertions(pattern);
-        let of = |pattern: &str, is_wanted| Ok::<_, &'static str>((search(&of_ecma(pattern))?, is_wanted));
+        let of = |pattern: &str, is_wanted| Ok::<_, &'static str>((search(&of_ecma(pattern)?)?, is_wanted));
         let mut parts = vec![of(&rest, true)?];
         for (pattern, is_wanted) in ahead {
             parts.push(of(&format!("^(?:{pattern})"), is_wanted)?);
@@ -231,45 +355,6 @@ pub(in crate::schema) fn hashes(document: &Document<'_>, first: NodeId) -> Vec<[
     hashes
 }
 
-/// A pattern of ECMA-262 in the syntax of the regex crate: the classes of digits, words and spaces have ASCII alone there.
-pub(in crate::schema) fn of_ecma(pattern: &str) -> String {
-    let (mut out, mut in_class) = (String::with_capacity(pattern.len()), false);
-    let mut characters = pattern.chars();
-    while let Some(c) = characters.next() {
-        match c {
-            '\\' => {
-                let escape = characters.next();
-                let class = match escape {
-                    Some('d') => "0-9",
-                    Some('w') => "0-9A-Za-z_",
-                    _ => "",
-                };
-                match (escape, class, in_class) {
-                    (Some('/'), ..) => out.push('/'),
-                    (Some('D'), _, false) => out.push_str("[^0-9]"),
-                    (Some('W'), _, false) => out.push_str("[^0-9A-Za-z_]"),
-                    (Some(escape), "", _) => out.extend(['\\', escape]),
-                    (Some(_), class, true) => out.push_str(class),
-                    (Some(_), class, false) => out.push_str(&format!("[{class}]")),
-                    (None, ..) => out.push('\\'),
-                }
-            }
-            '[' if !in_class => {
-                in_class = true;
-                out.push('[');
-            }
-            // Of a class inside of a class, ECMA-262 knows nothing.
-            '[' => out.push_str("\\["),
-            ']' => {
-                in_class = false;
-                out.push(']');
-            }
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,19 +373,6 @@ mod tests {
         }
         for refused in [r"a(?=b)", r"^(?!a)b|c", r"^(?!a", r"(a)\1"] {
             assert!(Search::of(refused).is_err(), "{refused}");
-        }
-    }
-
-    #[test]
-    fn classes_of_patterns_are_those_of_ecma() {
-        for (pattern, expected) in [
-            (r"^\d+$", "^[0-9]+$"),
-            (r"[\d\-/]\/", r"[0-9\-/]/"),
-            (r"\D\W", "[^0-9][^0-9A-Za-z_]"),
-            (r"[[]", r"[\[]"),
-            (r"a\.b", r"a\.b"),
-        ] {
-            assert_eq!(of_ecma(pattern), expected);
         }
     }
 }

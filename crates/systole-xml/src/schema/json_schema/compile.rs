@@ -72,8 +72,7 @@ impl Compiled {
                 rule
             })
             .collect();
-        let compares = list.iter().any(|rule| rule.values.is_some() || rule.is_unique);
-        Ok((Rules { list, compares }, numbers))
+        Ok((Rules::new(list), numbers))
     }
 }
 
@@ -236,7 +235,7 @@ impl Maker<'_, '_> {
         Ok(rule)
     }
 
-    fn type_bit(&self, node: NodeId) -> Result<u8, ContractError> {
+    pub(super) fn type_bit(&self, node: NodeId) -> Result<u8, ContractError> {
         let name = self.document.scalar(node);
         let found = types::NAMES.iter().find(|(known, _)| *known == name && self.document.kind(node) == Kind::Plain);
         found

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::schema::json::decimal::Decimal;
-use crate::schema::json::rules::{Rule, RuleId, Rules, of_ecma, types};
+use crate::schema::json::ecma::of_ecma;
+use crate::schema::json::rules::{Rule, RuleId, Rules, types};
 use crate::schema::pattern::Pattern;
 
 /// Levels of a sample, at most; optional properties are left out below [`SHOWN`].
@@ -167,7 +168,7 @@ fn string(rule: &Rule) -> Option<String> {
         _ => "text",
     };
     let of_pattern = || {
-        let pattern = Pattern::from_rust(&of_ecma(&rule.pattern.as_ref()?.written)).ok()?;
+        let pattern = Pattern::from_rust(&of_ecma(&rule.pattern.as_ref()?.written).ok()?).ok()?;
         pattern.samples(0, Some(least).filter(|least| *least > 0)).find(fits)
     };
     let cut = || usual.chars().take(most.unwrap_or(u64::MAX) as usize).collect::<String>();

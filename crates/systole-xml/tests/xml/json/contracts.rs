@@ -159,6 +159,34 @@ fn what_has_no_counterpart_is_refused_with_its_place() {
         ),
         (within(json!({ "items": [true], "type": "array" })), "/properties/p/items: schemas of single items"),
         (within(json!({ "oneOf": {} })), "/properties/p/oneOf: expected an array"),
+        (within(json!({ "oneOf": [] })), "/properties/p/oneOf: expected at least one schema"),
+        (within(json!({ "type": [] })), "/properties/p/type: expected at least one type"),
+        (within(json!({ "type": ["null", "null"] })), "/properties/p/type/1: the type is repeated"),
+        (json!({ "type": "object", "required": "a" }), "/required: expected an array"),
+        (within(json!({ "type": "object", "required": [1] })), "/properties/p/required/0: expected a string"),
+        (within(json!({ "anyOf": [{ "required": "a" }, {}] })), "/properties/p/anyOf/0/required: expected an array"),
+        (within(json!({ "type": "string", "enum": "a" })), "/properties/p/enum: expected an array"),
+        (within(json!({ "type": "string", "description": 1 })), "/properties/p/description: expected a string"),
+        (within(json!({ "type": "integer", "minimum": "1" })), "/properties/p/minimum: expected a number"),
+        (within(json!({ "type": "integer", "exclusiveMinimum": true })), "/exclusiveMinimum: expected a number"),
+        (within(json!({ "type": "array", "items": 1 })), "/properties/p/items: expected a schema"),
+        (within(json!({ "uniqueItems": 1 })), "/properties/p/uniqueItems: expected true or false"),
+        (within(json!({ "dependentRequired": { "a": "b" } })), "/dependentRequired/a: expected an array"),
+        (json!({ "type": "object", "properties": [] }), "/properties: expected an object"),
+        (json!({ "type": "object", "$defs": { "a": { "type": "text" } } }), "/$defs/a/type: expected a type"),
+        (within(json!({ "type": "string", "$id": "urn:p" })), "/properties/p/$id: a schema within a document"),
+        (within(json!({ "$ref": "#place" })), "/properties/p/$ref: anchors are not followed"),
+        (within(json!({ "$ref": "#/a%2" })), "/properties/p/$ref: a '%' stands before two hexadecimal digits"),
+        (
+            within(json!({ "type": "string", "maxLength": 1e30 })),
+            "/maxLength: expected a whole number from 0 to 2^53 - 1",
+        ),
+        (within(json!({ "type": "string", "minLength": 2, "maxLength": 1 })), "/properties/p: no string is so long"),
+        (within(json!({ "type": "number", "minimum": 2, "maximum": 1 })), "/properties/p: no number lies between"),
+        (
+            within(json!({ "type": "number", "minimum": 1, "exclusiveMaximum": 1 })),
+            "/properties/p: no number lies between",
+        ),
         (
             json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }),
             "a payload is an object, or a value of one type",
@@ -177,6 +205,9 @@ fn what_has_no_counterpart_is_refused_with_its_place() {
         assert!(error.to_string().contains(told), "{schema}: {error}");
         assert!(matches!(error, ContractError::Document { ref document, .. } if document == "order.json"), "{error}");
     }
+    let far = r#"{"type":"object","properties":{"p":{"type":"number","minimum":-1e400}}}"#;
+    let error = PayloadSchema::from_json_schema("order.json", far).unwrap_err();
+    assert!(error.to_string().contains("/properties/p/minimum: the bound lies past the numbers of 64 bits"), "{error}");
     let text = "{\n  \"type\": \"object\",\n  \"properties\": { \"p\": {\"type\": \"text\"} }\n}";
     let Err(ContractError::Document { at, .. }) = PayloadSchema::from_json_schema("order.json", text) else { panic!() };
     assert_eq!((at.line, at.column), (3, 33));
@@ -340,6 +371,92 @@ fn constants_beside_null_or_in_a_choice_are_judged() {
         assert_eq!(through(&payload, &taken).map(|(_, back)| back), Ok(taken), "{schema}");
         assert!(through(&payload, &json!({ "v": refused })).is_err(), "{schema} takes {refused}");
     }
+}
+
+#[test]
+fn a_reference_may_have_any_character_of_a_name_percent_encoded() {
+    let mut schema = object(
+        json!({ "a": { "$ref": "#/$defs/a%20b" }, "b": { "$ref": "#/$defs/100%25" }, "c": { "$ref": "#/$defs/x~1y%7E0gr%C3%B6%C3%9Fe" } }),
+        &[],
+    );
+    schema["$defs"] =
+        json!({ "a b": { "type": "integer" }, "100%": { "type": "boolean" }, "x/y~größe": { "type": "string" } });
+    let value = json!({ "a": 1, "b": true, "c": "s" });
+    assert_eq!(through(&one(&schema), &value).map(|(_, back)| back), Ok(value));
+}
+
+#[test]
+fn patterns_are_those_of_ecma_in_types_and_in_values() {
+    for is_value in [false, true] {
+        let judged = |pattern: &str, text: &str| {
+            let mut property = json!({ "type": "string", "pattern": pattern });
+            if is_value {
+                property = json!({ "anyOf": [property, { "type": "integer", "minimum": 7 }, { "type": "boolean" }] });
+            }
+            through(&one(&object(json!({ "v": property }), &[])), &json!({ "v": text })).is_ok()
+        };
+        for (pattern, taken, refused) in [
+            ("^[a&&b]$", "&", "c"),
+            ("^[a~~b]$", "~", "c"),
+            ("^[+--]$", ",", "."),
+            ("^.$", "a", "\u{2028}"),
+            ("^\\s$", "\u{feff}", "\u{85}"),
+            ("^\\d$", "7", "٣"),
+        ] {
+            assert!(judged(pattern, taken), "{pattern} {taken} {is_value}");
+            assert!(!judged(pattern, refused), "{pattern} {refused} {is_value}");
+        }
+    }
+}
+
+#[test]
+fn a_choice_of_many_shapes_is_judged_by_what_tells_them_apart() {
+    let shapes = 800;
+    let by_constant = |n: usize| {
+        object(json!({ "kind": { "const": format!("k{n}") }, "size": { "type": "integer" } }), &["kind", "size"])
+    };
+    let by_key = |n: usize| object(json!({ (format!("p{n}")): { "type": "integer" } }), &[&format!("p{n}")]);
+    let constants: Vec<Value> = (0..shapes).map(by_constant).collect();
+    let keys: Vec<Value> = (0..shapes).map(by_key).chain([json!({ "type": "string" })]).collect();
+    let values: Vec<Value> = (0..shapes).map(|n| json!({ "const": [n] })).chain([json!({ "type": "null" })]).collect();
+    let plain: Vec<Value> = (0..shapes).map(|n| json!({ "type": "integer", "minimum": n, "maximum": n })).collect();
+    for (keyword, alternatives, item, wrong, told) in [
+        (
+            "oneOf",
+            &constants,
+            r#"{"size":N,"kind":"kN"}"#,
+            r#"{"size":"1","kind":"k7"}"#,
+            "/size: found \"1\", expected a whole number",
+        ),
+        (
+            "anyOf",
+            &constants,
+            r#"{"size":N,"kind":"kN"}"#,
+            r#"{"size":1,"kind":"other"}"#,
+            "the property 'kind' is \"other\", expected one of",
+        ),
+        ("anyOf", &constants, r#"{"size":N,"kind":"kN"}"#, r#"{"size":1}"#, "which fits none of the 800 alternatives"),
+        ("oneOf", &keys, r#"{"pN":N}"#, r#"{"p7":"x"}"#, "which fits none of the 801 alternatives"),
+        ("anyOf", &values, "[N]", "[800]", "which fits none of the 801 alternatives"),
+        ("anyOf", &plain[..3].to_vec(), "1", "7", "which fits none of the 3 alternatives"),
+    ] {
+        let items = json!({ (keyword): alternatives });
+        let schema = one(&object(
+            json!({ "v": { "type": "object", "properties": { "all": { "type": "array", "items": items } }, "minProperties": 1 } }),
+            &["v"],
+        ));
+        let all: Vec<String> = (0..2_000).map(|n| item.replace('N', &(n % shapes).to_string())).collect();
+        let json = format!(r#"{{"v":{{"all":[{}]}}}}"#, all.join(","));
+        self::told(&schema, &json).unwrap_or_else(|error| panic!("{keyword} of {item}: {error}"));
+        let refused = self::told(&schema, &format!(r#"{{"v":{{"all":[{wrong}]}}}}"#)).unwrap_err();
+        assert!(refused.contains(told), "{refused}");
+    }
+    // Two alternatives of one constant: both fit.
+    let twice = [by_constant(1), by_constant(1)].into_iter().chain((2..20).map(by_constant)).collect::<Vec<_>>();
+    let schema = one(&object(json!({ "v": { "oneOf": twice } }), &["v"]));
+    let refused = self::told(&schema, r#"{"v":{"kind":"k1","size":1}}"#).unwrap_err();
+    assert!(refused.contains("fits 2 alternatives"), "{refused}");
+    self::told(&schema, r#"{"v":{"kind":"k2","size":1}}"#).unwrap();
 }
 
 #[test]
