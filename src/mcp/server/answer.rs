@@ -5,6 +5,7 @@ use rmcp::model::{
     CallToolResult, ContentBlock, GetPromptResult, MetaObject, PromptMessage, ReadResourceResult,
     Resource as LinkedResource, ResourceContents, Role,
 };
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use systole_core::core::Party;
 use systole_core::protocol::read_fault;
@@ -12,6 +13,7 @@ use systole_core::vocab::FaultCode;
 use systole_xml::ladder::Canonical;
 use systole_xml::schema::{Payload, decode_canonical};
 
+use super::written::kept;
 use crate::gateway::facade::{Problem, SentAnswer, payload};
 use crate::mcp::content::{Block, Body, Content};
 use crate::runtime::Organism;
@@ -59,6 +61,8 @@ fn said(organism: &Organism, answer: &SentAnswer) -> Said {
         // The text of a text is that without its quotes.
         Ok(Value::String(text)) => Said::Json(Value::String(text.clone()), text),
         Ok(value) => Said::Json(value, json),
+        // A number that this library can't read, which its text keeps.
+        Err(_) if json.starts_with('{') => Said::Json(Value::Object(Map::new()), json),
         Err(_) => Said::Json(Value::Null, json),
     }
 }
@@ -132,16 +136,17 @@ pub(super) fn result(organism: &Organism, answers: &[SentAnswer]) -> CallToolRes
     let mut result = match said(organism, answer) {
         Said::Fault { text, fault } => error(text, fault),
         Said::Json(json, text) => {
+            let structured = json.is_object().then(|| kept(&text));
             let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-            result.structured_content = json.is_object().then_some(json);
+            result.structured_content = structured;
             result
         }
         Said::Content(content) => {
             let mut result = CallToolResult::success(Vec::new());
             for block in content.blocks {
                 match block {
-                    Block::Structured(structured) => match serde_json::from_str(&structured.json) {
-                        Ok(json) => result.structured_content = Some(json),
+                    Block::Structured(structured) => match serde_json::from_str::<&RawValue>(&structured.json) {
+                        Ok(json) => result.structured_content = Some(kept(json.get())),
                         Err(_) => result.content.push(ContentBlock::text(structured.json)),
                     },
                     block => result.content.push(shown(block)),

@@ -16,6 +16,7 @@ use systole_xml::schema::PayloadSchema;
 use super::call::{Outcome, Wanted, object};
 use super::handler::Who;
 use super::tools::{Call, Tools};
+use super::written::{Written, repeated_key};
 use super::{Face, answer};
 use crate::settings::McpResource;
 
@@ -60,6 +61,10 @@ impl Face {
             let message = PromptMessage::new_text(Role::User, call.schema.prompt());
             return Ok(GetPromptResponse::Complete(GetPromptResult::new(vec![message])));
         };
+        if let Some(name) = Written::text(&context.extensions)?.and_then(|written| repeated_key(&written)) {
+            let why = format!("/{name}: the argument is repeated: write it once");
+            return Err(ErrorData::invalid_params(why, Some(json!({ "pointer": format!("/{name}") }))));
+        }
         let wanted = Wanted {
             name: &params.name,
             object: object(Some(as_values(call.schema.json_schema(), params.arguments.unwrap_or_default())?)),

@@ -2,6 +2,7 @@
 //! handler of its own. A session belongs to the principal that began it.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use http_body::Frame;
 use http_body_util::{BodyExt, Collected, Full};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
@@ -19,7 +21,7 @@ use systole_core::vocab::Name;
 use url::Url;
 
 use super::handler::{Handler, admit};
-use super::written::{Message, Written};
+use super::written::{Message, Written, bare, exact};
 use super::{Face, Server};
 use crate::gateway::facade::{AppState, Call, Caller, Problem, refusal, schema};
 
@@ -122,11 +124,12 @@ impl Http {
             StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => no_message(&body),
             _ => None,
         };
-        let response = self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
+        let message = bare(&body).map_or_else(|| body.clone(), Into::into);
+        let response = self.service.handle(Request::from_parts(parts, Full::new(message))).await;
         self.note(session.clone(), &method, principal, &response);
         let status = response.status();
         if !(status.is_client_error() || status.is_server_error()) {
-            return Ok(response.map(Body::new));
+            return Ok(as_kept(response).await);
         }
         if let Some((code, why)) = mistake(status) {
             let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": why } });
@@ -190,6 +193,25 @@ impl Http {
     fn owners(&self) -> MutexGuard<'_, HashMap<String, Name>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A response with the JSON of results as it was kept: a document, or a stream, each of whose frames is an event.
+async fn as_kept<B>(response: Response<B>) -> Response
+where
+    B: http_body::Body<Data = bytes::Bytes, Error = Infallible> + Send + 'static,
+{
+    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(JSON));
+    let (mut parts, body) = response.into_parts();
+    if is_json {
+        let Ok(text) = body.collect().await.map(Collected::to_bytes);
+        parts.headers.remove(header::CONTENT_LENGTH);
+        return Response::from_parts(parts, Body::from(exact(text)));
+    }
+    let events = body.map_frame(|frame| match frame.into_data() {
+        Ok(event) => Frame::data(exact(event)),
+        Err(trailers) => trailers,
+    });
+    Response::from_parts(parts, Body::new(events))
 }
 
 /// Returns whether a body may begin a session.

@@ -22,6 +22,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::time::{sleep, timeout};
 
+use super::written::bare;
+
 /// Most bytes of a line of a host, for the relay and for the organism.
 pub(super) const LINE: usize = 16 << 20;
 /// Bytes that are kept of a line that is too long.
@@ -226,7 +228,9 @@ impl Host {
             }
         };
         let id = head.id.map(|id| id.get().to_owned());
-        if let Err(error) = serde_json::from_slice::<ClientJsonRpcMessage>(line) {
+        let message = |line: &[u8]| serde_json::from_slice::<ClientJsonRpcMessage>(line).map(drop);
+        let read = message(line).or_else(|error| bare(line).map_or(Err(error), |bare| message(&bare)));
+        if let Err(error) = read {
             let why = format!("the message is none of the protocol: {error}");
             let id: Value = id.and_then(|id| serde_json::from_str(&id).ok()).unwrap_or_default();
             return match head.method.is_some() && id.is_null() {
@@ -355,7 +359,7 @@ fn cancelled(params: &RawValue) -> Option<&RawValue> {
 }
 
 /// A line with another text in the place of a part that was read from it.
-fn spliced(line: &[u8], part: &RawValue, with: &str) -> Vec<u8> {
+pub(super) fn spliced(line: &[u8], part: &RawValue, with: &str) -> Vec<u8> {
     let start = part.get().as_ptr() as usize - line.as_ptr() as usize;
     [&line[..start], with.as_bytes(), &line[start + part.get().len()..]].concat()
 }

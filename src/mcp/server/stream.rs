@@ -22,7 +22,7 @@ use tokio::sync::Mutex;
 use super::Server;
 use super::handler::{Handler, StreamClient, not_served};
 use super::stdio::{LINE, Line, LineStream, Lines, refusal, write};
-use super::written::Written;
+use super::written::{Written, bare, exact};
 use crate::gateway::facade::{AppState, Problem};
 use crate::gateway::upgrade_operator;
 
@@ -137,7 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Transport<RoleServer> for Wire<
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let to = self.write.clone();
         async move {
-            let mut line = serde_json::to_vec(&item).map_err(io::Error::other)?;
+            let mut line = exact(serde_json::to_vec(&item).map_err(io::Error::other)?.into());
             if line.len() > LINE {
                 let Some(refused) = too_long(&item) else {
                     tracing::warn!(
@@ -146,7 +146,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Transport<RoleServer> for Wire<
                     );
                     return Ok(());
                 };
-                line = refused;
+                line = refused.into();
             }
             write(&mut *to.lock().await, &line).await
         }
@@ -160,7 +160,8 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Transport<RoleServer> for Wire<
                 Ok(Some(Line::TooLong(_))) => continue,
                 Ok(None) | Err(_) => return None,
             };
-            let Ok(mut message) = serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) else { continue };
+            let read = |line: &[u8]| serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line).ok();
+            let Some(mut message) = read(line).or_else(|| read(&bare(line)?)) else { continue };
             if let (JsonRpcMessage::Request(request), Some(written)) = (&mut message, Written::of(line)) {
                 request.request.extensions_mut().insert(written);
             }

@@ -1,10 +1,27 @@
-//! Arguments of calls as their clients wrote them: a number keeps its digits, and a key that stands there twice is seen. The crate
-//! `rmcp` reads them as values of `serde_json`, which keep neither.
+//! JSON of calls and of results as it is written: a number keeps its digits, and a key that stands there twice is seen. The crate
+//! `rmcp` has values of `serde_json` in both directions, which keep neither.
+//!
+//! Arguments are read beside `rmcp` ([`Written`]). JSON of a result goes through it as a text ([`kept`]), which is written as it is
+//! at the border behind it ([`exact`]).
+
+use std::collections::HashSet;
+use std::fmt;
 
 use bytes::Bytes;
 use rmcp::model::{ErrorData, Extensions};
 use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::stdio::spliced;
+
+/// The methods whose arguments are read here.
+const METHODS: [&str; 2] = ["tools/call", "prompts/get"];
+/// The key of JSON on its way through the library. Nothing else has it: it has a character that XML can't carry.
+const KEPT: &str = "\0json";
+/// The beginning of such JSON.
+const MARK: &[u8] = br#"{"\u0000json":"#;
 
 /// The parts of a message that are read beside `rmcp`.
 #[derive(Deserialize)]
@@ -27,10 +44,10 @@ struct Params<'m> {
 pub(super) struct Written(Result<Option<Bytes>, String>);
 
 impl Written {
-    /// Reads those of a message; none if it calls no tool.
+    /// Reads those of a message; none if its method has none.
     pub(super) fn of(message: &[u8]) -> Option<Self> {
         let params = match serde_json::from_slice::<Message<'_>>(message) {
-            Ok(message) if message.method.as_deref() == Some("tools/call") => message.params,
+            Ok(Message { method: Some(method), params }) if METHODS.contains(&method.as_str()) => params,
             Ok(_) => return None,
             Err(error) => return Some(Self(Err(error.to_string()))),
         };
@@ -49,11 +66,99 @@ impl Written {
         match in_.get::<Self>().or_else(over_http) {
             Some(Self(Ok(text))) => Ok(text.clone()),
             Some(Self(Err(why))) => {
-                Err(ErrorData::invalid_params(format!("the parameters of tools/call: {why}"), None))
+                Err(ErrorData::invalid_params(format!("the parameters of the request: {why}"), None))
             }
             None => Ok(None),
         }
     }
+}
+
+/// A message without arguments that the library can't read, such as the number `1e400`: they are judged here. `None` if it
+/// reads them.
+pub(super) fn bare(message: &[u8]) -> Option<Vec<u8>> {
+    let Message { method, params } = serde_json::from_slice::<Message<'_>>(message).ok()?;
+    if !METHODS.contains(&method.as_deref()?) {
+        return None;
+    }
+    let arguments = serde_json::from_str::<Params<'_>>(params?.get()).ok()?.arguments?;
+    let is_unread = arguments.get().starts_with('{') && serde_json::from_str::<Value>(arguments.get()).is_err();
+    is_unread.then(|| spliced(message, arguments, "{}"))
+}
+
+/// The key that an object has twice.
+pub(super) fn repeated_key(object: &[u8]) -> Option<String> {
+    serde_json::from_slice::<Keys>(object).ok()?.0
+}
+
+/// The first key of an object that is repeated.
+struct Keys(Option<String>);
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All;
+        impl<'de> Visitor<'de> for All {
+            type Value = Keys;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
+                let (mut known, mut repeated) = (HashSet::new(), None);
+                while let Some(key) = map.next_key::<String>()? {
+                    map.next_value::<IgnoredAny>()?;
+                    if let Some(key) = known.replace(key) {
+                        repeated.get_or_insert(key);
+                    }
+                }
+                Ok(Keys(repeated))
+            }
+        }
+        deserializer.deserialize_map(All)
+    }
+}
+
+/// JSON as a value that keeps its text until [`exact`] writes it.
+pub(super) fn kept(json: &str) -> Value {
+    // A message is one line.
+    let (mut text, mut in_string, mut is_escaped) = (String::with_capacity(json.len()), false, false);
+    for c in json.chars() {
+        match c {
+            _ if std::mem::take(&mut is_escaped) => {}
+            '\\' => is_escaped = true,
+            '"' => in_string = !in_string,
+            ' ' | '\t' | '\n' | '\r' if !in_string => continue,
+            _ => {}
+        }
+        text.push(c);
+    }
+    json!({ KEPT: text })
+}
+
+/// A message of the library with the JSON that was kept.
+pub(super) fn exact(message: Bytes) -> Bytes {
+    let mut out = Vec::new();
+    let mut rest = &message[..];
+    while let Some(at) = memchr::memmem::find(rest, MARK) {
+        let behind = &rest[at + MARK.len()..];
+        let mut texts = serde_json::Deserializer::from_slice(behind).into_iter::<String>();
+        let text = texts.next().and_then(Result::ok);
+        let end = texts.byte_offset();
+        let json =
+            text.filter(|text| serde_json::from_str::<&RawValue>(text).is_ok() && behind.get(end) == Some(&b'}'));
+        let (kept, taken) = match &json {
+            Some(json) => (json.as_bytes(), MARK.len() + end + 1),
+            None => (MARK, MARK.len()),
+        };
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(kept);
+        rest = &rest[at + taken..];
+    }
+    if out.is_empty() {
+        return message;
+    }
+    out.extend_from_slice(rest);
+    out.into()
 }
 
 #[cfg(test)]
@@ -74,5 +179,42 @@ mod tests {
         let twice = call(r#"{"name":"x","arguments":{},"arguments":{}}"#).unwrap().unwrap_err();
         assert!(twice.contains("arguments"), "{twice}");
         assert!(text(r#"{"id":1,"method":"ping"}"#).is_none());
+    }
+
+    #[test]
+    fn arguments_that_the_library_can_t_read_are_left_out_for_it() {
+        let call = |arguments: &str| {
+            let params = format!(r#"{{"name":"x","arguments":{arguments}}}"#);
+            let message = format!(r#"{{"id":1,"method":"tools/call","params":{params}}}"#);
+            bare(message.as_bytes()).map(|bare| String::from_utf8(bare).unwrap())
+        };
+        let without = r#"{"id":1,"method":"tools/call","params":{"name":"x","arguments":{}}}"#;
+        assert_eq!(call(r#"{"a": [1e400]}"#).as_deref(), Some(without));
+        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(200), "]".repeat(200));
+        assert_eq!(call(&deep).as_deref(), Some(without));
+        assert_eq!((call(r#"{"a":1}"#), call("[1e400]"), bare(br#"{"method":"ping"}"#)), (None, None, None));
+    }
+
+    #[test]
+    fn a_repeated_key_is_seen() {
+        assert_eq!(repeated_key(br#"{"a":1,"b":{"a":1,"a":2},"a":"3"}"#).as_deref(), Some("a"));
+        assert_eq!(repeated_key(br#"{"a":1,"b":2}"#), None);
+    }
+
+    #[test]
+    fn json_of_a_result_keeps_its_digits_and_its_keys() {
+        let text = "{ \"b\" : 1.50, \"a\" : [123456789012345678901234567890 ,\n1e400], \"c\": \"x \\\" \\\\\" }";
+        let result = json!({ "result": [{ "structuredContent": kept(text) }, { "structuredContent": kept("{}") }] });
+        let written = exact(Bytes::from(result.to_string()));
+        let expected = r#"{"result":[{"structuredContent":{"b":1.50,"a":[123456789012345678901234567890,1e400],"c":"x \" \\"}},{"structuredContent":{}}]}"#;
+        assert_eq!(written, expected);
+        for other in [
+            json!({ "text": "{\"\\u0000json\":\"1\"}" }).to_string(),
+            json!({ KEPT: "no JSON" }).to_string(),
+            json!({ KEPT: "1", "more": 2 }).to_string(),
+            "{}".to_owned(),
+        ] {
+            assert_eq!(exact(Bytes::from(other.clone())), other);
+        }
     }
 }

@@ -725,7 +725,7 @@ mcp:
   tools: [{ call: parrot.say, name: say }]
   prompts: [{ call: sums.order, name: sum }]
   skills: [skills/refunds]
-clients: [{ name: host, calls: [parrot, sums, large, user] }]
+clients: [{ name: host, calls: [parrot, sums, large, user, keeper] }]
 listeners:
   - { name: parrot, description: Repeats., echo: true, schemas: [t.xsd], accepts: ["{urn:t}say"] }
   - { name: sums, echo: true, accepts: ["{urn:t}order"] }
@@ -738,6 +738,7 @@ listeners:
     accepts: ["{urn:t}note"]
     replies: ["{urn:t}answer"]
     calls: [parrot]
+  - { name: keeper, echo: true, schemas: [kept.schema.json], accepts: [kept] }
 "#;
 
 /// A site of that organism, with the files of the skill.
@@ -750,6 +751,8 @@ fn faced() -> Site {
     fs::write(skill.join("references/a b.md"), "text").unwrap();
     fs::write(skill.join("references/deep/picture.png"), [0xff, 0, 1]).unwrap();
     fs::write(skill.join(".hidden"), "not served").unwrap();
+    let kept = json!({ "type": "object", "properties": { "n": { "type": "number", "maximum": 1000 } }, "additionalProperties": {} });
+    fs::write(site.folder.join("kept.schema.json"), kept.to_string()).unwrap();
     site
 }
 
@@ -861,6 +864,46 @@ fn arguments_of_a_prompt_are_texts() {
         "{refused}"
     );
     assert!(refused["error"]["message"].as_str().unwrap().contains("a whole number"), "{refused}");
+    site.stop();
+}
+
+#[test]
+fn json_keeps_its_digits_there_and_back() {
+    let mut site = faced();
+    site.start();
+    let host = site.party("host");
+    let mut session = Host::initialized(&site);
+    let mut id = 0;
+    let mut both = |method: &str, name: &str, arguments: &str| {
+        id += 1;
+        let params = format!(r#"{{"name":"{name}","arguments":{arguments}"#);
+        let begun = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}"#);
+        session.write(&format!("{begun}}}}}\n"));
+        let line = session.lines.next().unwrap();
+        let mut all = headers();
+        all.extend([("MCP-Protocol-Version", NEW), ("Mcp-Method", method), ("Mcp-Name", name)]);
+        let body = format!("{begun},\"_meta\":{}}}}}", meta(&json!({})));
+        [line, host.ask("POST", "/mcp", &all, &body).body]
+    };
+    let exact = r#"{"b":[123456789012345678901234567890,1.50,1e400],"a":{"n":-0.0}}"#;
+    for answer in both("tools/call", "keeper.kept", exact) {
+        assert!(answer.contains(&format!(r#""structuredContent":{exact}"#)), "{answer}");
+    }
+    // What the library of the protocol can't read is judged as all else.
+    for (arguments, why) in
+        [(r#"{"n": 1e400}"#, "found 1e400, expected at most 1000"), (r#"{"n": 1, "n": 2}"#, "is repeated")]
+    {
+        for answer in both("tools/call", "keeper.kept", arguments) {
+            assert!(answer.contains(r#""isError":true"#) && answer.contains(why), "{answer}");
+        }
+    }
+    for answer in both("tools/call", "sum", r#"{"$": 1e400}"#) {
+        assert!(answer.contains("Unknown tool"), "{answer}");
+    }
+    for answer in both("prompts/get", "sum", r#"{"$": "1", "$": "2"}"#) {
+        assert!(answer.contains("-32602") && answer.contains("/$: the argument is repeated"), "{answer}");
+    }
+    assert_eq!(session.end().code(), Some(0));
     site.stop();
 }
 
