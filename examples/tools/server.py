@@ -1,7 +1,10 @@
 """A small MCP server, in Python's standard library alone: a shop's stock. Official SDKs do the same with fewer lines."""
+import hashlib
 import json
+import pathlib
 import sys
 
+SKILLS = "io.modelcontextprotocol/skills"
 STOCK = {"tea": 12, "salt": 0}
 
 TOOLS = [
@@ -54,11 +57,27 @@ def call(name, arguments):
     return {"content": [{"type": "text", "text": f"{STOCK[article]} pieces of {article} are left"}]}
 
 
+def file(path):
+    return pathlib.Path("skills", path).read_bytes()
+
+
+def skill():
+    """The entry of the skill: its files with their digests, by which a client sees that they are those that it knows."""
+    files = ["stocktaking/SKILL.md", "stocktaking/deviations.md"]
+    resources = [
+        {"uri": f"skill://{path}", "digest": "sha256:" + hashlib.sha256(file(path)).hexdigest(), "size": len(file(path))}
+        for path in files
+    ]
+    description = "How to take stock of the shop. Load it before you count articles for a report."
+    front = {"name": "stocktaking", "description": description}
+    return {"uri": "skill://stocktaking/SKILL.md", "frontmatter": front, "resources": resources}
+
+
 def answer(method, params):
     if method == "initialize":
         return {
             "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {}},
+            "capabilities": {"tools": {}, "resources": {}, "extensions": {SKILLS: {}}},
             "serverInfo": {"name": "stock", "version": "1"},
         }
     if method == "tools/list":
@@ -68,6 +87,14 @@ def answer(method, params):
             return call(params["name"], params.get("arguments", {}))
         except LookupError as error:
             return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+    if method == "skills/list":
+        return {"skills": [skill()]}
+    if method == "skills/get" and params["uri"] == skill()["uri"]:
+        return {"skill": skill()}
+    if method == "resources/read" and params["uri"] in [known["uri"] for known in skill()["resources"]]:
+        uri = params["uri"]
+        text = file(uri.removeprefix("skill://")).decode()
+        return {"contents": [{"uri": uri, "mimeType": "text/markdown", "text": text}]}
     if method == "ping":
         return {}
     return None

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use systole_core::vocab::{Name, QName};
 
 use crate::process::CommandSpec;
@@ -128,6 +128,12 @@ pub struct McpLock {
     pub contract: LockedFile,
     /// The tools, in the order of their names.
     pub tools: Vec<LockedTool>,
+    /// The element that loads a skill, if there are skills.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loads: Option<String>,
+    /// The skills, in the order of their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<LockedSkill>,
 }
 
 /// A file that a lock file vouches for.
@@ -192,6 +198,48 @@ pub struct ToolHashes {
     annotations: String,
 }
 
+/// A skill, as it was imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LockedSkill {
+    /// The server's own words on the skill.
+    #[serde(flatten)]
+    pub facts: SkillFacts,
+    /// BLAKE3 of these words, in which the digests of all files are: of the content.
+    pub blake3: String,
+}
+
+/// The words of a server on a skill (extension `io.modelcontextprotocol/skills`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SkillFacts {
+    /// The name.
+    pub name: String,
+    /// The description.
+    pub description: String,
+    /// The address of its `SKILL.md`.
+    pub uri: String,
+    /// The other fields of its frontmatter.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub more: Map<String, Value>,
+    /// The files, in the order of their paths.
+    pub files: Vec<SkillFile>,
+}
+
+/// A file of a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SkillFile {
+    /// The path in the skill.
+    pub path: String,
+    /// The address.
+    pub uri: String,
+    /// The algorithm and the digest of its bytes, as the server tells them: `sha256:…`.
+    pub digest: String,
+    /// The number of its bytes.
+    pub size: u64,
+}
+
 /// The reason why a lock file can't be used.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
@@ -208,6 +256,9 @@ pub enum McpLockError {
     /// The hashes don't fit.
     #[error("the tool '{0}' was changed in it by hand: its hashes do not fit")]
     Edited(String),
+    /// The hash of a skill doesn't fit.
+    #[error("the skill '{0}' was changed in it by hand: its hash does not fit")]
+    EditedSkill(String),
     /// The schema file doesn't fit.
     #[error("{0} is not the file that was imported: its hash does not fit")]
     Contract(String),
@@ -226,7 +277,15 @@ impl McpLock {
             server: server.to_owned(),
             contract,
             tools,
+            loads: None,
+            skills: Vec::new(),
         }
+    }
+
+    /// Sets the skills, and the element that loads one.
+    #[must_use]
+    pub fn skills(self, loads: Option<String>, skills: Vec<LockedSkill>) -> Self {
+        Self { loads, skills, ..self }
     }
 
     /// The namespace of the payloads of a listener.
@@ -246,6 +305,9 @@ impl McpLock {
         }
         if let Some(tool) = lock.tools.iter().find(|tool| tool.blake3 != tool.facts.hashes()) {
             return Err(McpLockError::Edited(tool.facts.name.clone()));
+        }
+        if let Some(skill) = lock.skills.iter().find(|skill| skill.blake3 != skill.facts.hash()) {
+            return Err(McpLockError::EditedSkill(skill.facts.name.clone()));
         }
         let contract = path.with_file_name(&lock.contract.file);
         let bytes = read_regular(&contract, MOST).map_err(McpLockError::Unreadable)?;
@@ -270,9 +332,10 @@ impl McpLock {
         }
     }
 
-    /// The payloads that call tools.
+    /// The payloads that call tools, and that which loads skills.
     pub fn accepts(&self) -> impl Iterator<Item = QName> {
-        self.tools.iter().filter_map(|tool| QName::new(&self.namespace, &tool.element).ok())
+        let elements = self.tools.iter().map(|tool| &tool.element).chain(&self.loads);
+        elements.filter_map(|element| QName::new(&self.namespace, element).ok())
     }
 
     /// The payloads of typed results.
@@ -296,6 +359,73 @@ impl McpLock {
             found.push(format!("the tool '{}' is new: {}", facts.name, shown(facts.description.as_deref())));
         }
         found
+    }
+
+    /// The differences between the skills of the lock and those of the server now, a line each. A load compares its skill alone.
+    pub fn differences_of_skills<'a>(&self, now: impl IntoIterator<Item = &'a SkillFacts>) -> Vec<String> {
+        let now: Vec<_> = now.into_iter().collect();
+        let mut found = Vec::new();
+        for LockedSkill { facts, .. } in &self.skills {
+            let name = &facts.name;
+            match now.iter().find(|other| other.name == *name) {
+                None => found.push(format!("the skill '{name}' is gone")),
+                Some(other) => {
+                    let mut own = Vec::new();
+                    facts.differences(other, &mut own);
+                    found.extend(own.into_iter().map(|difference| format!("the skill '{name}': {difference}")));
+                }
+            }
+        }
+        let is_known = |facts: &SkillFacts| self.skills.iter().any(|skill| skill.facts.name == facts.name);
+        for facts in now.into_iter().filter(|facts| !is_known(facts)) {
+            found.push(format!("the skill '{}' is new: {}", facts.name, shown(Some(&facts.description))));
+        }
+        found
+    }
+}
+
+impl SkillFacts {
+    /// The hash of all words, which have the digests of the files.
+    pub fn hash(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |part: &str| {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        };
+        let more = Value::Object(self.more.clone()).to_string();
+        [&self.name, &self.description, &self.uri, &more].into_iter().for_each(|part| add(part));
+        for SkillFile { path, uri, digest, size } in &self.files {
+            [path, uri, digest, &size.to_string()].into_iter().for_each(|part| add(part));
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// Appends the differences to what a server says of the skill now.
+    pub(crate) fn differences(&self, now: &Self, found: &mut Vec<String>) {
+        let more = |facts: &Self| Value::Object(facts.more.clone()).to_string();
+        for (what, was, is) in [
+            ("description", self.description.clone(), now.description.clone()),
+            ("address", self.uri.clone(), now.uri.clone()),
+            ("frontmatter", more(self), more(now)),
+        ] {
+            if was != is {
+                let (was, is) = apart(Some(&was), Some(&is));
+                found.push(format!("its {what} was {was}, and is {is}"));
+            }
+        }
+        for file in &self.files {
+            match now.files.iter().find(|other| other.path == file.path) {
+                None => found.push(format!("its file '{}' is gone", file.path)),
+                Some(other) if other == file => {}
+                Some(other) => {
+                    let (path, was, is) = (&file.path, &file.digest, &other.digest);
+                    found.push(format!("its file '{path}' has other content: it was {was}, and is {is}"));
+                }
+            }
+        }
+        let is_known = |file: &&SkillFile| self.files.iter().any(|known| known.path == file.path);
+        for file in now.files.iter().filter(|file| !is_known(file)) {
+            found.push(format!("its file {} is new", shown(Some(&file.path))));
+        }
     }
 }
 
@@ -424,6 +554,34 @@ mod tests {
         assert!(annotations.contains("was left out, and is \"{"), "{annotations}");
         assert_eq!(gone, "the tool 'write' is gone");
         assert_eq!(new, "the tool 'mail' is new: \"Sends.\"");
+    }
+
+    #[test]
+    fn a_skill_with_another_file_is_another_skill() {
+        let file = |path: &str, digest: &str| SkillFile {
+            path: path.to_owned(),
+            uri: format!("skill://refunds/{path}"),
+            digest: digest.to_owned(),
+            size: 7,
+        };
+        let facts = |description: &str, files| SkillFacts {
+            name: "refunds".to_owned(),
+            description: description.to_owned(),
+            uri: "skill://refunds/SKILL.md".to_owned(),
+            files,
+            ..SkillFacts::default()
+        };
+        let before = facts("Pays back.", vec![file("SKILL.md", "sha256:1"), file("fees.md", "sha256:2")]);
+        let locked = vec![LockedSkill { blake3: before.hash(), facts: before.clone() }];
+        let lock = lock(&[]).skills(Some("skill".to_owned()), locked);
+        assert!(lock.differences_of_skills([&before]).is_empty());
+        let after = facts("Pays, and tells.", vec![file("SKILL.md", "sha256:9"), file("more.md", "sha256:3")]);
+        assert_ne!(before.hash(), after.hash());
+        let found = lock.differences_of_skills([&after]).join("\n");
+        for part in ["its description was", "'SKILL.md' has other content", "'fees.md' is gone", "\"more.md\" is new"] {
+            assert!(found.contains(part), "{found}");
+        }
+        assert_eq!(lock.differences_of_skills([]), ["the skill 'refunds' is gone"]);
     }
 
     #[test]

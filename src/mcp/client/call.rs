@@ -71,6 +71,15 @@ enum Unanswered {
 #[error("it asked more than {QUESTIONS} questions before it answered")]
 struct TooMany;
 
+/// The reason why a call ends that waits for input: the protocol has no error in the place of an input.
+#[derive(Debug, thiserror::Error)]
+enum NoInput {
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
+    #[error("it asked for the completion of a text, and {0}")]
+    Completion(String),
+}
+
 /// A request whose answer is awaited. Dropping it cancels the call at the server.
 struct Request(Option<RequestHandle<RoleClient>>);
 
@@ -80,6 +89,22 @@ impl Drop for Request {
             let cancelled = handle.cancel(Some("the message was cancelled".to_owned()));
             runtime.spawn(async move { drop(cancelled.await) });
         }
+    }
+}
+
+/// The outcome of a message whose connection has ended, where another request is harmless; `None` if it is made.
+pub(super) fn repeated(context: &RunContext, end: &ProcessEnd, lost: Lost) -> Option<HandlerOutcome> {
+    match lost {
+        Lost::GivenUp(attempts) => {
+            let most = context.limits().max_attempts;
+            let fault = failed(format!("{}, in attempt {attempts} of {most}", end.why), true);
+            Some(HandlerOutcome::Failed(fault))
+        }
+        Lost::Counted(attempts) => {
+            context.thread().attempted(attempts);
+            None
+        }
+        Lost::Unread | Lost::Suspected => None,
     }
 }
 
@@ -136,20 +161,11 @@ impl<'m> Caller<'m> {
 
     /// The outcome of a message whose connection has ended in mid-call; `None` if it is to be called again.
     pub(super) fn lost(&mut self, end: &ProcessEnd, lost: Lost) -> Option<HandlerOutcome> {
-        let fault = match lost {
-            Lost::Unread => return None,
-            _ if !self.is_repeatable => Failure::passing(self.unknown(&end.why)),
-            Lost::GivenUp(attempts) => {
-                let most = self.context.limits().max_attempts;
-                failed(format!("{}, in attempt {attempts} of {most}", end.why), true)
-            }
-            Lost::Counted(attempts) => {
-                self.context.thread().attempted(attempts);
-                return None;
-            }
-            Lost::Suspected => return None,
-        };
-        Some(HandlerOutcome::Failed(fault))
+        match lost {
+            Lost::Unread => None,
+            _ if !self.is_repeatable => Some(HandlerOutcome::Failed(Failure::passing(self.unknown(&end.why)))),
+            lost => repeated(self.context, end, lost),
+        }
     }
 
     /// Makes the call, and answers the questions of the server meanwhile. `sent` is called when the server may have got it.
@@ -169,7 +185,7 @@ impl<'m> Caller<'m> {
                 ServerResult::EmptyResult(_) => return Called::Done(self.done(CallToolResult::default())),
                 ServerResult::InputRequiredResult(result) => match self.inputs(result).await {
                     Ok(answers) => input = answers,
-                    Err(TooMany) => return Called::Done(self.refused(&TooMany.to_string())),
+                    Err(unanswered) => return Called::Done(self.refused(&unanswered.to_string())),
                 },
                 _ => return Called::Done(self.refused("it answered the call with a result of another kind")),
             }
@@ -286,7 +302,7 @@ impl<'m> Caller<'m> {
     }
 
     /// The answers to the questions that a result has instead of content.
-    async fn inputs(&self, result: InputRequiredResult) -> Result<(Option<InputResponses>, Option<String>), TooMany> {
+    async fn inputs(&self, result: InputRequiredResult) -> Result<(Option<InputResponses>, Option<String>), NoInput> {
         let mut responses = InputResponses::new();
         for (key, request) in result.input_requests.into_iter().flatten() {
             let response = match request {
@@ -295,6 +311,12 @@ impl<'m> Caller<'m> {
                     let mut questions = Questions::new(self.settings, self.context);
                     let answer = questions.answer(params).await;
                     serde_json::to_value(answer)
+                }
+                InputRequest::CreateMessage(request) => {
+                    self.may_ask()?;
+                    let mut questions = Questions::new(self.settings, self.context);
+                    let completed = questions.complete(request.params).await;
+                    serde_json::to_value(completed.map_err(|error| NoInput::Completion(readable(&error.message)))?)
                 }
                 InputRequest::ListRoots(_) => Ok(serde_json::json!({ "roots": [] })),
                 // It was not declared: a server that asks all the same learns that nobody answers.

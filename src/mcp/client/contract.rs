@@ -1,12 +1,14 @@
-//! The contract of a server: a payload for each tool, and one for each typed result.
+//! The contract of a server: a payload for each tool, one for each typed result, and one that loads skills.
 
 use std::collections::BTreeSet;
 
 use systole_core::vocab::{Name, ns};
+use systole_xml::ladder::escape::{EscapeContext, escape_lossy};
 use systole_xml::schema::PayloadSchema;
 
-use super::shape::{Form, element_of};
-use crate::listeners::mcp::{LockedFile, LockedTool, MOST, McpLock, ToolFacts};
+use super::session::Listed;
+use super::shape::{Form, annotate, element_of};
+use crate::listeners::mcp::{LockedFile, LockedSkill, LockedTool, MOST, McpLock, SkillFacts, ToolFacts};
 use crate::mcp;
 use crate::terminal::readable;
 
@@ -23,16 +25,17 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// Makes the contract of the tools of a listener, and judges it as the organism does. A tool whose schemas make none
-    /// takes any JSON, with a remark; so do the largest ones, where all together are too many.
+    /// Makes the contract of the tools and the skills of a listener, and judges it as the organism does. A tool whose schemas
+    /// make none takes any JSON, with a remark; so do the largest ones, where all together are too many.
     ///
     /// # Errors
-    /// The reason why there is no contract: no tools, or more than fits into its files.
-    pub(super) fn of(listener: &Name, protocol: &str, server: &str, mut tools: Vec<ToolFacts>) -> Result<Self, String> {
-        if tools.is_empty() {
+    /// The reason why there is no contract: neither tools nor skills, or more than fits into its files.
+    pub(super) fn of(listener: &Name, listed: Listed) -> Result<Self, String> {
+        let Listed { protocol, server, mut tools, mut skills, mut remarks } = listed;
+        if tools.is_empty() && skills.is_empty() {
             return Err("the server lists no tools, so there is nothing to call: many show tools to a client that has logged in, or that says in `command` what it may use".to_owned());
         }
-        let mut remarks = Vec::new();
+        skills.sort_by(|one, other| one.name.cmp(&other.name));
         tools.sort_by(|one, other| one.name.cmp(&other.name));
         tools.dedup_by(|other, one| {
             let is_double = one.name == other.name;
@@ -42,9 +45,13 @@ impl Contract {
             }
             is_double
         });
-        let head = head(&McpLock::namespace_of(listener), server);
+        let mut head = head(&McpLock::namespace_of(listener), &server);
         let mut taken: BTreeSet<String> = tools.iter().map(|facts| element_of(&facts.name)).collect();
         let mut declared: Vec<Declared> = tools.into_iter().map(|facts| Declared::of(facts, &mut taken)).collect();
+        let loads = (!skills.is_empty()).then(|| free("skill".to_owned(), &mut taken));
+        if let Some(loads) = &loads {
+            declare_skills(&mut head, loads, &skills);
+        }
         if judged(&head, &declared).is_err() {
             for tool in &mut declared {
                 if let Err(why) = judged(&head, [&*tool]) {
@@ -70,8 +77,45 @@ impl Contract {
         let blake3 = blake3::hash(document.as_bytes()).to_hex().to_string();
         let contract = LockedFile { file: format!("{listener}.mcp.xsd"), blake3 };
         let locked = declared.into_iter().map(Declared::locked).collect();
-        Ok(Self { lock: McpLock::new(listener, protocol, server, contract, locked), document, remarks })
+        let skills = skills.into_iter().map(|facts| LockedSkill { blake3: facts.hash(), facts }).collect();
+        let lock = McpLock::new(listener, &protocol, &server, contract, locked).skills(loads, skills);
+        Ok(Self { lock, document, remarks })
     }
+}
+
+/// A name that is not taken, and that is so from now on.
+fn free(mut name: String, taken: &mut BTreeSet<String>) -> String {
+    while !taken.insert(name.clone()) {
+        name.push('_');
+    }
+    name
+}
+
+/// Appends the declaration of the payload that loads a skill: its documentation tells what each is for.
+fn declare_skills(out: &mut String, element: &str, skills: &[SkillFacts]) {
+    let mut about = "Loads a skill: instructions for a task. Load that of a task before its first step.\n".to_owned();
+    let mut names = String::new();
+    for SkillFacts { name, description, .. } in skills {
+        let description: Vec<&str> = description.split_whitespace().collect();
+        about.push_str(&format!("\n- {name}: {}", description.join(" ")));
+        names.push_str("              <xs:enumeration value=\"");
+        escape_lossy(&mut names, name, EscapeContext::Attribute);
+        names.push_str("\"/>\n");
+    }
+    out.push_str(&format!("  <xs:element name=\"{element}\">\n"));
+    annotate(out, 4, &about);
+    out.push_str("    <xs:complexType>\n      <xs:all>\n        <xs:element name=\"name\">\n");
+    annotate(out, 10, "The skill.");
+    out.push_str(&format!(
+        "          <xs:simpleType>\n            <xs:restriction base=\"xs:string\">\n{names}            </xs:restriction>\n          </xs:simpleType>\n        </xs:element>\n"
+    ));
+    out.push_str("        <xs:element name=\"file\" type=\"xs:string\" minOccurs=\"0\">\n");
+    annotate(
+        out,
+        10,
+        "A file of the skill, by its path in it, such as its instructions name it; SKILL.md without this.",
+    );
+    out.push_str("        </xs:element>\n      </xs:all>\n    </xs:complexType>\n  </xs:element>\n");
 }
 
 /// A tool with the declarations of its payloads.
@@ -86,13 +130,7 @@ struct Declared {
 impl Declared {
     fn of(facts: ToolFacts, taken: &mut BTreeSet<String>) -> Self {
         let element = element_of(&facts.name);
-        let result = facts.output_schema.as_ref().map(|_| {
-            let mut result = format!("{element}-result");
-            while !taken.insert(result.clone()) {
-                result.push('_');
-            }
-            result
-        });
+        let result = facts.output_schema.as_ref().map(|_| free(format!("{element}-result"), taken));
         let mut tool = Self { facts, element, result, is_untyped: false, text: String::new() };
         tool.declare();
         tool
@@ -147,8 +185,7 @@ fn judged<'t>(head: &str, tools: impl IntoIterator<Item = &'t Declared>) -> Resu
 
 fn head(namespace: &str, server: &str) -> String {
     let mut about = String::new();
-    let escape = systole_xml::ladder::escape::escape_lossy;
-    escape(&mut about, server, systole_xml::ladder::escape::EscapeContext::Text);
+    escape_lossy(&mut about, server, EscapeContext::Text);
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
 <xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:j="{json}" xmlns="{namespace}" targetNamespace="{namespace}" elementFormDefault="qualified">
@@ -190,8 +227,17 @@ mod tests {
         facts
     }
 
+    fn listed(tools: Vec<ToolFacts>, skills: Vec<SkillFacts>) -> Listed {
+        let (protocol, server, remarks) = ("2025-11-25".to_owned(), "test <1>".to_owned(), Vec::new());
+        Listed { protocol, server, tools, skills, remarks }
+    }
+
     fn contract(tools: Vec<ToolFacts>) -> (Contract, Vec<PayloadSchema>) {
-        let contract = Contract::of(&Name::parse("tools").unwrap(), "2025-11-25", "test <1>", tools).unwrap();
+        contract_of(listed(tools, Vec::new()))
+    }
+
+    fn contract_of(listed: Listed) -> (Contract, Vec<PayloadSchema>) {
+        let contract = Contract::of(&Name::parse("tools").unwrap(), listed).unwrap();
         let schemas = PayloadSchema::from_xsd("tools.mcp.xsd", &contract.document);
         let schemas = schemas.unwrap_or_else(|error| panic!("{error}\n{}", contract.document));
         (contract, schemas)
@@ -372,7 +418,34 @@ mod tests {
         let (contract, _) = contract(vec![facts("a", json!({}), None), facts("a", json!(true), None)]);
         assert_eq!(contract.lock.tools[0].facts.input_schema, json!({}));
         assert!(contract.remarks[0].contains("'a' twice"), "{:?}", contract.remarks);
-        let none = Contract::of(&Name::parse("tools").unwrap(), "2025-11-25", "test", Vec::new());
+        let none = Contract::of(&Name::parse("tools").unwrap(), listed(Vec::new(), Vec::new()));
         assert!(none.unwrap_err().contains("lists no tools"));
+    }
+
+    #[test]
+    fn skills_are_one_payload_that_tells_what_each_is_for() {
+        let skill = |name: &str, description: &str| SkillFacts {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            ..SkillFacts::default()
+        };
+        let skills = vec![skill("refunds", "Pays <back>,\n if asked."), skill("booking", "Books.")];
+        let tools = vec![facts("skill", json!({}), None)];
+        let (contract, schemas) = contract_of(listed(tools, skills));
+        assert_eq!(contract.lock.loads.as_deref(), Some("skill_"), "a tool has the name");
+        assert_eq!(contract.lock.accepts().count(), 2);
+        let schema = schemas.iter().find(|schema| schema.qname().local() == "skill_").unwrap();
+        let words = schema.words();
+        assert!(words.contains("- booking: Books.\n- refunds: Pays <back>, if asked."), "{words}");
+        let limits = XmlLimits::default();
+        let judged = |json: &str| {
+            let xml = schema.from_json(json, &limits).map_err(|error| error.to_string())?.into_xml();
+            let canonical = parse(&Raw::new(xml), &limits).map_err(|error| error.to_string())?;
+            let mut validator = Validator::new(Arc::new(Catalog::only(schemas.iter().cloned())));
+            validator.validate(canonical).map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(judged(r#"{"file": "references/fees.md", "name": "refunds"}"#), Ok(()));
+        assert_eq!(judged(r#"{"name": "booking"}"#), Ok(()));
+        assert!(judged(r#"{"name": "other"}"#).unwrap_err().contains("one of"));
     }
 }

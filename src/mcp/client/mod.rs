@@ -2,7 +2,8 @@
 //!
 //! A server is a program with one process that is kept and restarted as a worker's, or an endpoint of streamable HTTP. Its
 //! tools are imported once ([`import`]): the contract is made of their schemas, and a lock keeps what the server said of them
-//! (`listeners::mcp`). A server that says anything else is refused, at its start and when it says that its tools changed.
+//! (`listeners::mcp`). A server that says anything else is refused, at its start and when it says that its tools changed. Skills of
+//! the server are loaded by one more payload, on demand.
 //!
 //! Invariants: each message in flight has an outcome within the timeout of its listener, which progress of the server begins
 //! anew, ten times that at most; a call whose outcome is unknown, since the server or this process ended, is made again only if
@@ -20,19 +21,20 @@ mod result;
 mod sampling;
 mod session;
 mod shape;
+mod skill;
 mod stdio;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use systole_core::core::{Failure, HandlerOutcome, Message};
-use systole_core::vocab::{Limits, Name};
+use systole_core::vocab::{Fault, Limits, Name};
 
-use crate::listeners::fleet::{Fleet, Kind, Means, Started, failed};
+use crate::listeners::fleet::{Fleet, Kind, Lost, Means, ProcessEnd, Started, failed};
 use crate::listeners::mcp::{LockedTool, McpAsks, McpListenerSettings, McpServer};
 use crate::process::run::CommandError;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext, StartContext};
-use call::Caller;
+use call::{Called, Caller};
 pub use contract::Contract;
 use http::Endpoint;
 pub(crate) use questions::schemas;
@@ -40,6 +42,7 @@ pub use questions::{Elicitation, Elicited};
 pub use sampling::{Sampled, Sampling};
 use session::{Session, Talk};
 use shape::Form;
+use skill::Loader;
 use stdio::Server;
 
 /// A listener that is an MCP server.
@@ -112,8 +115,8 @@ impl McpListener {
             Err(failure) => return HandlerOutcome::Failed(failure),
         };
         let clock = self.fleet.means(&wall, context.rests(), context.limits()).clock.clone();
-        let mut caller = match Caller::new((&self.settings, &self.tools), &message, &context) {
-            Ok(caller) => caller,
+        let mut work = match Work::new(&self, &message, &context) {
+            Ok(work) => work,
             Err(fault) => return HandlerOutcome::Failed(Failure::passing(fault)),
         };
         let seat = self.fleet.enter(message.attempts, context.limits().max_attempts);
@@ -125,17 +128,48 @@ impl McpListener {
             if let Some(refusal) = session.refusal() {
                 return HandlerOutcome::Failed(failed(refusal, false));
             }
-            let lost = match caller.call(&session, || seat.read()).await {
-                call::Called::Done(outcome) => {
+            let lost = match work.call(&session, || seat.read()).await {
+                Called::Done(outcome) => {
                     seat.answered();
                     return outcome;
                 }
-                call::Called::Lost(end) => end,
+                Called::Lost(end) => end,
             };
             context.thread().said(lost.said.as_str());
-            if let Some(outcome) = caller.lost(&lost, seat.lost()) {
+            if let Some(outcome) = work.lost(&lost, seat.lost()) {
                 return outcome;
             }
+        }
+    }
+}
+
+/// The work for a message: the call of a tool, or the load of a skill.
+enum Work<'m> {
+    Tool(Caller<'m>),
+    Skill(Loader<'m>),
+}
+
+impl<'m> Work<'m> {
+    fn new(listener: &'m McpListener, message: &Message, context: &'m RunContext) -> Result<Self, Fault> {
+        let McpListener { settings, tools, .. } = listener;
+        let loads = settings.lock.loads.as_deref();
+        Ok(match loads == Some(message.body.written().root().local()) {
+            true => Self::Skill(Loader::new(settings, message, context)?),
+            false => Self::Tool(Caller::new((settings, tools), message, context)?),
+        })
+    }
+
+    async fn call(&mut self, session: &Rc<Session>, sent: impl Fn()) -> Called {
+        match self {
+            Self::Tool(caller) => caller.call(session, sent).await,
+            Self::Skill(loader) => loader.call(session, sent).await,
+        }
+    }
+
+    fn lost(&mut self, end: &ProcessEnd, lost: Lost) -> Option<HandlerOutcome> {
+        match self {
+            Self::Tool(caller) => caller.lost(end, lost),
+            Self::Skill(loader) => loader.lost(end, lost),
         }
     }
 }
@@ -166,5 +200,5 @@ pub async fn import(name: &Name, server: &McpServer, asks: McpAsks, limits: &Lim
         McpServer::Command(spec) => stdio::look(name, spec, asks, limits).await?,
         McpServer::Http { url, token } => http::look(Endpoint::open(url, token.as_deref(), limits)?, asks).await?,
     };
-    Contract::of(name, &listed.protocol, &listed.server, listed.tools)
+    Contract::of(name, listed)
 }

@@ -6,7 +6,9 @@ use std::pin::Pin;
 use std::sync::LazyLock;
 use std::task::Poll;
 
-use rmcp::model::{CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData};
+use rmcp::model::{
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -179,7 +181,9 @@ impl<'c> Questions<'c> {
             }
             Question::Sampling(asked, answer) => {
                 let Some(listener) = &self.settings.sampling else {
-                    return drop(answer.send(Err(refused("nothing completes texts here"))));
+                    return drop(
+                        answer.send(Err(refused("nothing completes texts here: no `sampling` is configured"))),
+                    );
                 };
                 match sampling::request(server, asked) {
                     Ok(request) => {
@@ -239,10 +243,29 @@ impl<'c> Questions<'c> {
     pub(super) async fn answer(&mut self, asked: ElicitRequestParams) -> ElicitResult {
         let (answer, mut answered) = oneshot::channel();
         self.ask(Question::Elicitation(asked, answer));
+        self.all().await;
+        answered.try_recv().unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel))
+    }
+
+    /// Lets a text be completed, and waits for it.
+    ///
+    /// # Errors
+    /// The reason why there is no completion.
+    pub(super) async fn complete(
+        &mut self,
+        asked: CreateMessageRequestParams,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let (answer, mut answered) = oneshot::channel();
+        self.ask(Question::Sampling(asked, answer));
+        self.all().await;
+        answered.try_recv().unwrap_or_else(|_| Err(refused("nothing completed it")))
+    }
+
+    /// Waits until each question is answered.
+    async fn all(&mut self) {
         while self.are_open() {
             self.next().await;
         }
-        answered.try_recv().unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel))
     }
 }
 

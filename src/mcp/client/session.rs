@@ -26,8 +26,9 @@ use systole_core::vocab::Name;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 
+use super::skill;
 use crate::listeners::fleet::{Member, ProcessEnd};
-use crate::listeners::mcp::{McpAsks, McpLock, ToolFacts};
+use crate::listeners::mcp::{McpAsks, McpLock, SkillFacts, ToolFacts};
 use crate::process::Subject;
 use crate::process::streams::log_line;
 use crate::terminal::readable;
@@ -492,9 +493,12 @@ pub(super) struct Listed {
     pub(super) protocol: String,
     pub(super) server: String,
     pub(super) tools: Vec<ToolFacts>,
+    pub(super) skills: Vec<SkillFacts>,
+    /// Remarks on skills that are left out.
+    pub(super) remarks: Vec<String>,
 }
 
-/// Connects to a server by the handshake of a revision, and lists its tools.
+/// Connects to a server by the handshake of a revision, and lists its tools and its skills.
 pub(super) async fn look<T, E, A>(transport: T, protocol: &str, asks: McpAsks) -> Result<Listed, String>
 where
     T: IntoTransport<RoleClient, E, A>,
@@ -506,10 +510,15 @@ where
     let (peer, info) = (running.peer().clone(), running.peer().peer_info());
     let tools = timeout(START, list(&peer)).await;
     let tools = tools.map_err(|_| format!("the server did not list its tools within {START:?}"))??;
+    let skills = timeout(START, skill::list(&peer)).await;
+    let (skills, remarks) = skills.unwrap_or_else(|_| {
+        let why = format!("the skills of the server are left out: it did not list them within {START:?}");
+        (Vec::new(), vec![why])
+    });
     let server = info.as_deref().and_then(|info| info.server_info.as_ref());
     let server = server.map_or_else(|| "a server without a name".to_owned(), named);
     let protocol = info.as_deref().map(|info: &ServerPeerInfo| info.protocol_version.as_str().to_owned());
-    Ok(Listed { protocol: protocol.unwrap_or_default(), server, tools })
+    Ok(Listed { protocol: protocol.unwrap_or_default(), server, tools, skills, remarks })
 }
 
 fn named(server: &Implementation) -> String {

@@ -632,7 +632,8 @@ impl Field {
     }
 }
 
-fn annotate(out: &mut String, indent: usize, about: &str) {
+/// Appends the documentation of a declaration, if there is any.
+pub(super) fn annotate(out: &mut String, indent: usize, about: &str) {
     let about = about.trim();
     if !about.is_empty() {
         let pad = " ".repeat(indent);

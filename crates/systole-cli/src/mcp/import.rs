@@ -27,7 +27,7 @@ pub(crate) struct Import {
     dry_run: bool,
 }
 
-/// Writes the contract and the lock of a server, and prints its tools, and what has changed since the last import.
+/// Writes the contract and the lock of a server, and prints its tools and skills, and what has changed since the last import.
 pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
     let found = Config::mcp_server(&args.organism, &args.listener).map_err(Failure::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
@@ -63,13 +63,23 @@ pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
         contract.lock.protocol,
         names.join(", "),
     ))?;
+    let skills: Vec<_> = contract.lock.skills.iter().map(|skill| readable(&skill.facts.name)).collect();
+    match skills.len() {
+        0 => {}
+        1 => print::line(format_args!("{}: 1 skill: {}", args.listener, skills[0]))?,
+        count => print::line(format_args!("{}: {count} skills: {}", args.listener, skills.join(", ")))?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The differences from the last import; `None` if there was none.
 fn differences(lock: &Path, contract: &Contract) -> Option<Vec<String>> {
     match McpLock::read(lock) {
-        Ok(before) => Some(before.differences(contract.lock.tools.iter().map(|tool| &tool.facts))),
+        Ok(before) => {
+            let mut found = before.differences(contract.lock.tools.iter().map(|tool| &tool.facts));
+            found.extend(before.differences_of_skills(contract.lock.skills.iter().map(|skill| &skill.facts)));
+            Some(found)
+        }
         Err(McpLockError::Unreadable(_)) if !lock.exists() => None,
         Err(error) => Some(vec![format!("{}: {error}", lock.display())]),
     }

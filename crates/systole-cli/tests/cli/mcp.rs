@@ -309,6 +309,183 @@ print('<sampled xmlns="urn:systole:mcp:v1">yes &amp; no</sampled>')
     assert!(code == 1 && error.contains("waiter"), "{error}");
 }
 
+/// A server of the revision 2026-07-28.
+const MODERN: &str = include_str!("mcp/modern.py");
+
+/// A folder with an organism and a server of the revision 2026-07-28, which was imported.
+fn modern(name: &str, keys: &str, skills: &[&str]) -> Scratch {
+    let folder = Scratch::new(&format!("mcp-{name}"));
+    fs::write(folder.join("server.py"), MODERN).unwrap();
+    for skill in skills {
+        let own = folder.join("skills").join(skill);
+        fs::create_dir_all(&own).unwrap();
+        let main = format!("---\nname: {skill}\ndescription: How to do {skill}.\n---\nFirst look at fees.md.\n");
+        fs::write(own.join("SKILL.md"), main).unwrap();
+        fs::write(own.join("fees.md"), "A fee is <5>.\n").unwrap();
+    }
+    fs::write(folder.join("organism.yaml"), ORGANISM.replace("KEYS", keys)).unwrap();
+    let imported = folder.done(&["mcp", "import", "organism.yaml", "t"]);
+    has(&imported, &["t: 2 tools of modern 1 (2026-07-28): complete, plain"]);
+    assert_eq!(imported.contains("skill"), !skills.is_empty(), "{imported}");
+    folder
+}
+
+#[test]
+fn texts_of_a_server_without_a_session_are_completed_within_the_budget_or_its_call_fails() {
+    let folder = modern("modern", "timeout: 20s", &[]);
+    let why = "the MCP server failed the call of 'complete': it asked for the completion of a text, and nothing completes texts here";
+    has(&ask(&folder, "complete", ""), &[why, "sampling"]);
+    asks(&folder, "sampling: writer", ("sampling", "sampled"));
+    let answer = r#"
+import re, sys
+asked = sys.stdin.read()
+assert '<system>Be brief.</system>' in asked and 'tokens="7"' in asked, asked
+number = re.search('role="user">([0-9]) &lt; 3', asked)[1]
+print(f'<sampled xmlns="urn:systole:mcp:v1">word {number}</sampled>')
+"#;
+    fs::write(folder.join("writer.py"), answer).unwrap();
+    // Other calls are in flight: each request tells its own call.
+    has(&ask(&folder, "complete", ""), &["['word 0', 'word 1'] ['sampling'] writer"]);
+    change(&folder, "calls: [t] }", "calls: [t], budget: { calls: 2 } }");
+    has(&ask(&folder, "complete", ""), &["it asked for the completion of a text, and", "budget"]);
+}
+
+#[test]
+fn skills_of_a_server_are_loaded_by_name_and_a_changed_one_is_refused() {
+    let folder = modern("skills", "timeout: 20s", &["fees", "refunds"]);
+    has(
+        &said(&folder, &["prompt", "organism.yaml", "{urn:systole:mcp:server:t}skill"], "").1,
+        &["- refunds: How to do refunds."],
+    );
+    let load = |arguments: &str| ask(&folder, "skill", arguments);
+    let loaded = load("<name>refunds</name>");
+    has(&loaded, &["<text>---\nname: refunds", "<link name=\"fees.md\" uri=\"skill://refunds/fees.md\"></link>"]);
+    has(&load("<name>refunds</name><file>fees.md</file>"), &["<content", "<text>A fee is &lt;5&gt;."]);
+    let (_, json, _) =
+        said(&folder, &["ask", "organism.yaml", r#"{"skill": {"name": "fees", "file": "fees.md"}}"#], "");
+    has(&json, &["A fee is <5>."]);
+    has(&load("<name>refunds</name><file>other.md</file>"), &["has no file 'other.md': it has SKILL.md, fees.md"]);
+    has(&load("<name>other</name>"), &["breaks its contract", "one of"]);
+    assert_eq!(lines(&folder, "got"), 3, "a skill is asked for when it is loaded");
+
+    // Its bytes are not those of its digest.
+    fs::write(folder.join("lie"), "").unwrap();
+    let lied = load("<name>refunds</name>");
+    has(&lied, &["'refunds' of the MCP server 't' is not the one that was imported", "the manifest says"]);
+    assert!(!lied.contains("id_rsa"), "{lied}");
+    fs::remove_file(folder.join("lie")).unwrap();
+
+    // It has another file: that skill is refused until it is imported again, and all else goes on.
+    fs::write(folder.join("skills/refunds/fees.md"), "A fee is 7.\n").unwrap();
+    let changed = load("<name>refunds</name>");
+    has(&changed, &["is not the one that was imported: its file 'fees.md' has other content", "systole mcp import"]);
+    has(&load("<name>fees</name>"), &["<text>---\nname: fees"]);
+    has(&ask(&folder, "plain", ""), &["plain"]);
+    let (code, shown, _) = said(&folder, &["mcp", "import", "organism.yaml", "t", "--dry-run"], "");
+    assert_eq!(code, 1);
+    has(&shown, &["the skill 'refunds': its file 'fees.md' has other content"]);
+    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["t: 2 skills: fees, refunds"]);
+    has(&load("<name>refunds</name><file>fees.md</file>"), &["A fee is 7."]);
+    fs::remove_dir_all(folder.join("skills/refunds")).unwrap();
+    has(&load("<name>refunds</name>"), &["it is gone: There is none"]);
+
+    // A skill whose files may be any is not imported, and neither is anything of a server without the extension.
+    fs::write(folder.join("fees.dynamic"), "").unwrap();
+    let imported = folder.done(&["mcp", "import", "organism.yaml", "t"]);
+    has(&imported, &["'fees' of the server is left out: its files change", "the skill 'refunds' is gone"]);
+    assert!(!fs::read_to_string(folder.join("t.mcp.xsd")).unwrap().contains("\"skill\""));
+    let lock = fs::read_to_string(folder.join("t.mcp.json")).unwrap();
+    assert!(!lock.contains("skill"), "{lock}");
+}
+
+#[test]
+fn a_lock_whose_skill_was_changed_by_hand_is_refused() {
+    let folder = modern("skill-edited", "timeout: 20s", &["refunds"]);
+    let path = folder.join("t.mcp.json");
+    let lock = fs::read_to_string(&path).unwrap();
+    fs::write(&path, lock.replace("How to do refunds.", "How to do all.")).unwrap();
+    let report = said(&folder, &["check", "organism.yaml"], "").2.replace('│', " ");
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    has(&report, &["the skill 'refunds' was changed in it by hand"]);
+}
+
+/// An organism whose model uses the tools and the skills of another one.
+const LEARNER: &str = r#"organism: { name: learner }
+llm: { backends: [{ name: script, provider: scripted, script: script.yaml }] }
+clients: [{ name: cli, calls: [clerk] }]
+listeners:
+  - { name: desk, mcp: { command: [PROGRAM, mcp, ../desk/organism.yaml] }, timeout: 1min }
+  - name: clerk
+    model: { instructions: "Help with refunds." }
+    schemas: [clerk.xsd]
+    accepts: [task]
+    replies: [answer]
+    calls: [desk]
+"#;
+
+const DESK: &str = r#"organism: { name: desk }
+durability: process
+mcp: { as: peer, skills: [skills/refunds] }
+clients: [{ name: peer, calls: [parrot] }]
+listeners:
+  - { name: parrot, echo: true, schemas: [desk.xsd], accepts: ["{urn:d}say"] }
+"#;
+
+/// The model loads the skill, then a file of it, and answers.
+const SCRIPT: &str = r#"
+- when: <task>
+  answer: <skill xmlns="urn:systole:mcp:server:desk"><name>refunds</name></skill>
+- when: A fee is five
+  answer: <answer>five</answer>
+- when: references/fees.md
+  answer: <skill xmlns="urn:systole:mcp:server:desk"><name>refunds</name><file>references/fees.md</file></skill>
+"#;
+
+#[test]
+fn a_model_loads_a_skill_of_another_organism_when_a_task_needs_it() {
+    let folder = Scratch::new("mcp-learner");
+    let (desk, learner) = (folder.join("desk"), folder.join("learner"));
+    let references = desk.join("skills/refunds/references");
+    fs::create_dir_all(&references).unwrap();
+    fs::create_dir(&learner).unwrap();
+    let xsd = |namespace: &str, elements: &[&str]| {
+        let elements: String =
+            elements.iter().map(|name| format!("<xs:element name=\"{name}\" type=\"xs:string\"/>")).collect();
+        format!(
+            "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" {namespace} elementFormDefault=\"qualified\">{elements}</xs:schema>"
+        )
+    };
+    fs::write(desk.join("organism.yaml"), DESK).unwrap();
+    fs::write(desk.join("desk.xsd"), xsd("targetNamespace=\"urn:d\"", &["say"])).unwrap();
+    let main = "---\nname: refunds\ndescription: How to pay money back.\n---\nSee references/fees.md.\n";
+    fs::write(desk.join("skills/refunds/SKILL.md"), main).unwrap();
+    fs::write(references.join("fees.md"), "A fee is five.\n").unwrap();
+    fs::write(references.join("form.bin"), [0xff, 0, 1]).unwrap();
+    fs::write(learner.join("organism.yaml"), LEARNER.replace("PROGRAM", env!("CARGO_BIN_EXE_systole"))).unwrap();
+    fs::write(learner.join("clerk.xsd"), xsd("", &["task", "answer"])).unwrap();
+    fs::write(learner.join("script.yaml"), SCRIPT).unwrap();
+    let run = |args: &[&str]| {
+        let (code, out, error) = said(&learner, args, "");
+        assert_eq!(code, 0, "{out}{error}");
+        out
+    };
+    // That of the tools is one, too.
+    has(
+        &run(&["mcp", "import", "organism.yaml", "desk"]),
+        &["desk: 1 tool of systole", "desk: 2 skills: desk, refunds"],
+    );
+    has(&run(&["prompt", "organism.yaml", "--listener", "clerk"]), &["- refunds: How to pay money back."]);
+    has(&run(&["ask", "organism.yaml", "<task>Pay back</task>"]), &["<answer>five</answer>"]);
+    // A file that is no text.
+    fs::write(
+        learner.join("organism.yaml"),
+        fs::read_to_string(learner.join("organism.yaml")).unwrap().replace("calls: [clerk]", "calls: [desk]"),
+    )
+    .unwrap();
+    let binary = r#"{"skill": {"name": "refunds", "file": "references/form.bin"}}"#;
+    has(&run(&["ask", "organism.yaml", binary]), &["skill://refunds/references/form.bin", "/wAB"]);
+}
+
 #[test]
 fn a_server_over_http_is_called_with_its_token() {
     let folder = Scratch::new("mcp-http");

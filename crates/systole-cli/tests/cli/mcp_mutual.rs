@@ -85,7 +85,8 @@ impl Two {
         drop(first);
         let whole = A.to_owned() + &B_OF_A.replace("PROGRAM", PROGRAM);
         fs::write(a.join("organism.yaml"), whole.replace("PORT", &port).replace("LISTENER", "b")).unwrap();
-        has(&done(&a, &["mcp", "import", "organism.yaml", "b"]), &["b: 2 tools of systole"]);
+        // The skill of a's tools that b may load is a tool of b, too.
+        has(&done(&a, &["mcp", "import", "organism.yaml", "b"]), &["b: 3 tools of systole", "b: 1 skill: b"]);
         let two = Self { a: Running::organism(&a, &[]), b: Running::organism(&b, &[]), folder };
         serves("the gateway of a, again");
         until("the socket of b", || {
