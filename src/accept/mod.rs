@@ -14,6 +14,7 @@
 
 mod address;
 mod admission;
+mod certificate;
 mod connection;
 mod handshake;
 mod listener;
@@ -28,13 +29,13 @@ use axum::Router;
 use rustix::io::Errno;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use tokio_rustls::TlsAcceptor;
 
 pub(crate) use address::Source;
 pub(crate) use admission::{Admission, Bounds, Full, RequestPermit};
 pub(crate) use listener::Listener;
 
 use admission::Admitted;
+pub(crate) use certificate::Certificate;
 pub(crate) use connection::GuardedBody;
 use connection::serve_http;
 use handshake::handshake;
@@ -54,7 +55,7 @@ const CLOSED: usize = 16;
 pub(crate) struct Entrance {
     pub(crate) listener: Listener,
     /// TLS, if the connections use it.
-    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) tls: Option<Arc<Certificate>>,
     pub(crate) times: Times,
 }
 
@@ -122,7 +123,7 @@ fn is_exhausted(error: &io::Error) -> bool {
 
 async fn serve_connection(
     stream: Entering,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<Certificate>>,
     (admitted, times): (Arc<Admitted>, Times),
     router: Router,
     end: watch::Receiver<bool>,
@@ -132,7 +133,7 @@ async fn serve_connection(
         match (stream, tls) {
             (Entering::System(stream), None) => serve_http(stream, admitted, times, router, end).await,
             (Entering::System(stream), Some(tls)) => {
-                if let Some(stream) = handshake(stream, &tls, times.header).await {
+                if let Some(stream) = handshake(stream, &tls.acceptor(), times.header).await {
                     serve_http(stream, admitted, times, router, end).await;
                 }
             }

@@ -34,7 +34,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use tokio::sync::watch;
-use tokio_rustls::TlsAcceptor;
 
 pub use crate::runtime::Token;
 pub use axum::http::Method;
@@ -49,11 +48,11 @@ pub(crate) use socket::upgrade_operator;
 pub use socket::{OperatorSocket, call_operator, socket_path, stream_operator};
 pub use systole_store::principal::{Principal, PrincipalKind};
 
-use crate::accept::{Entrance, Listener, Times, serve};
+use crate::accept::{Certificate, Entrance, Listener, Times, serve};
 use crate::journal::JournalError;
 use crate::process::descriptors::for_connections;
 use crate::runtime::{Organism, OrganismBuilder};
-use crate::settings::{GatewaySettings, Mode, Tls, TlsProblem};
+use crate::settings::{GatewaySettings, Mode, TlsProblem};
 use http::{AppState, Edge};
 use judge::Judge;
 use notices::{MailboxDelegate, Sessions};
@@ -91,7 +90,7 @@ pub struct Gateway {
 /// Address and certificate of a gateway that is served over the network.
 struct BoundSocket {
     listener: TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<Certificate>>,
 }
 
 /// Reason why a gateway can't be served.
@@ -345,7 +344,7 @@ fn narrowed(settings: GatewaySettings, connections: usize) -> GatewaySettings {
 
 impl BoundSocket {
     fn open(settings: &GatewaySettings) -> Result<Self, GatewayError> {
-        let tls = settings.tls.as_ref().map(Tls::load).transpose()?.map(|config| Arc::new(config).into());
+        let tls = settings.tls.as_ref().map(Certificate::load).transpose()?.map(Arc::new);
         let address = settings.listen;
         let listener = TcpListener::bind(address).map_err(|cause| GatewayError::Listen { address, cause })?;
         listener.set_nonblocking(true)?;

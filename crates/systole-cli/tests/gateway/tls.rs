@@ -79,6 +79,40 @@ fn a_client_that_checks_certificates_comes_in() {
 }
 
 #[test]
+fn a_renewed_certificate_is_in_force_for_the_next_connection() {
+    let site = site("");
+    // The reason why a client refuses the certificate that the server shows.
+    let shown = || {
+        let mut stream = connect(&site, &[&version::TLS13]);
+        let sent = write!(stream, "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let said = sent.and_then(|()| stream.read_to_string(&mut String::new()));
+        said.map(|_| ()).map_err(|error| error.to_string())
+    };
+    shown().unwrap();
+    let replace = |from: &str, to: &str| {
+        let new = site.folder.join("new");
+        fs::copy(file(from), &new).unwrap();
+        fs::rename(new, site.folder.join(to)).unwrap();
+    };
+    replace("expired.pem", "cert.pem");
+    let refused = shown().unwrap_err();
+    assert!(refused.contains("xpired"), "{refused}");
+    // What can't be used leaves the one before in force: the expired one, then the good one.
+    fs::write(site.folder.join("cert.pem"), "no certificate").unwrap();
+    assert_eq!(shown().unwrap_err(), refused);
+    replace("cert.pem", "cert.pem");
+    shown().unwrap();
+    fs::remove_file(site.folder.join("key.pem")).unwrap();
+    shown().unwrap();
+    replace("ca.pem", "key.pem");
+    shown().unwrap();
+    replace("key.pem", "key.pem");
+    shown().unwrap();
+    let log = site.log();
+    assert_eq!(log.matches("the changed certificate is not used").count(), 3, "{log}");
+}
+
+#[test]
 fn a_mailbox_is_a_websocket_by_tls_too() {
     let site = site("");
     let worker = site.token(&["worker"]);
