@@ -265,6 +265,14 @@ fn read(bytes: &[u8]) -> Result<Vec<Entry>, IdentityError> {
     Ok(entries)
 }
 
+/// Returns whether a point is one of the curve. The verification of signatures doesn't tell a key off the curve from a wrong
+/// signature, but the agreement on keys begins with that check (SEC 1, section 3.2.2.1).
+fn is_on_curve(point: &[u8; POINT]) -> bool {
+    use ring::agreement::{ECDH_P256, EphemeralPrivateKey, UnparsedPublicKey, agree_ephemeral};
+    let own = EphemeralPrivateKey::generate(&ECDH_P256, &SystemRandom::new());
+    own.and_then(|own| agree_ephemeral(own, &UnparsedPublicKey::new(&ECDH_P256, point), |_| ())).is_ok()
+}
+
 fn entry(key: &Value) -> Result<Entry, IdentityError> {
     let text = |name: &str| key.get(name).and_then(Value::as_str);
     let is_id = |id: &&str| (1..=ID).contains(&id.len()) && !id.contains(char::is_control);
@@ -297,6 +305,9 @@ fn entry(key: &Value) -> Result<Entry, IdentityError> {
     };
     if secret.is_some() && retired.is_some() {
         return Err(refuse("it is retired, and has its secret `d` yet: delete one of them"));
+    }
+    if !is_on_curve(&point) {
+        return Err(refuse("`x` and `y` are no point of the curve P-256"));
     }
     let entry = Entry { public: PublicKey { id: id.clone(), point, retired }, secret };
     if entry.secret.is_some() {

@@ -20,10 +20,10 @@ const ECDSA: &str = "http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256";
 const C14N: &str = "http://www.w3.org/2001/10/xml-exc-c14n#";
 
 /// A folder that is gone with the value.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(test: &str) -> Self {
+    pub(super) fn new(test: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("systole-test-{}-identity-{test}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         Self(folder)
@@ -33,7 +33,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    fn identity(&self, name: &str) -> Identity {
+    pub(super) fn identity(&self, name: &str) -> Identity {
         KeyFile::open(&self.file(name)).unwrap().add(day("2026-11-30")).unwrap();
         KeyFile::load(&self.file(name)).unwrap().identity().unwrap()
     }
@@ -292,7 +292,7 @@ fn unusable_files_of_keys_are_refused() {
         (edit(&text, "\"P-256\"", "\"P-384\""), "`kty` must be EC and `crv` P-256"),
         (edit(&text, "\"ES256\"", "\"ES384\""), "`alg` must be ES256"),
         (edit(&text, &x, &x[1..]), "`x` and `y` must be 32 bytes"),
-        (edit(&text, &x, &y), "its secret `d` does not belong to its point"),
+        (edit(&text, &x, &y), "`x` and `y` are no point of the curve P-256"),
         (edit(&text, &d, &x), "its secret `d` does not belong to its point"),
         (edit(&text, &d, "AA"), "`d` must be 32 bytes"),
         (edit(&text, "\"kid\"", "\"retired\": \"2026-12-01T00:00:00Z\", \"kid\""), "it is retired, and has its secret"),
@@ -308,6 +308,17 @@ fn unusable_files_of_keys_are_refused() {
         assert!(!error.contains(&d), "{error}");
     }
     assert!(!format!("{identity:?}").contains(&d));
+    let public = identity.jwks();
+    fs::write(&file, public).unwrap();
+    PublicKeys::load(&file).unwrap();
+    for (number, off) in [(&x, &y[..]), (&y, &x[..]), (&x, &"A".repeat(43)[..])] {
+        fs::write(&file, edit(public, number, off)).unwrap();
+        let error = PublicKeys::load(&file).unwrap_err().to_string();
+        assert_eq!(error, "its key '2026-11-30' can't be used: `x` and `y` are no point of the curve P-256");
+    }
+    // Both numbers are 0: the point at infinity has no such form.
+    fs::write(&file, edit(&edit(public, &x, &"A".repeat(43)), &y, &"A".repeat(43))).unwrap();
+    assert!(PublicKeys::load(&file).is_err());
 }
 
 #[test]
