@@ -308,7 +308,10 @@ fn speaker(reader: &mut Reader, node: &Node) -> Option<Speaker> {
 /// The identity in a file of keys.
 #[cfg(feature = "gateway")]
 fn identity(reader: &mut Reader, file: &str, span: Span) -> Option<Arc<Identity>> {
-    match KeyFile::load(&reader.directory.join(file)).and_then(KeyFile::identity) {
+    let path = reader.directory.join(file);
+    // A wrong one, too: the change that corrects it is looked for.
+    reader.files.push(path.clone());
+    match KeyFile::load(&path).and_then(KeyFile::identity) {
         Ok(identity) => Some(Arc::new(identity)),
         Err(error) => {
             reader.report(Mistake::File { what: "file of keys", path: file.into(), why: error.to_string() }, span);
@@ -331,7 +334,9 @@ fn signatures(reader: &mut Reader, files: &[Node]) -> Signatures {
     let mut keys = PublicKeys::default();
     for node in files {
         let Some(file) = reader.text(node) else { continue };
-        match PublicKeys::load(&reader.directory.join(file)) {
+        let path = reader.directory.join(file);
+        reader.files.push(path.clone());
+        match PublicKeys::load(&path) {
             Ok(read) => keys.extend(read),
             Err(error) => {
                 let mistake = Mistake::File { what: "file of public keys", path: file.into(), why: error.to_string() };

@@ -164,3 +164,27 @@ fn a_watch_has_no_end_of_its_own() {
     let mut running = folder.start(&[]);
     assert_eq!(running.child.wait().unwrap().code(), Some(2));
 }
+
+#[cfg(feature = "gateway")]
+#[test]
+fn a_new_key_starts_the_organism_again() {
+    let folder = Folder::new("keys");
+    for name in ["own", "cli", "other"] {
+        folder.0.done(&["key", "new", &format!("{name}.jwks")]);
+        folder.write(&format!("{name}.public"), &folder.0.done(&["key", "show", &format!("{name}.jwks")]));
+    }
+    let keys = ORGANISM.replace("clients: [", "clients: [{ name: ada, calls: [agent], keys: [cli.public] }, ");
+    folder.write("organism.yaml", &format!("{keys}identity: own.jwks\n"));
+    let mut running = folder.start(&[]);
+    running.send("it");
+    running.answers("one");
+    folder.write("cli.public", "{}");
+    folder.logged("cli.public changed: the organism goes on unchanged", 1);
+    folder.write("cli.public", &fs::read_to_string(folder.0.join("other.public")).unwrap());
+    folder.logged("cli.public changed: the organism starts again", 1);
+    folder.0.done(&["key", "new", "own.jwks"]);
+    folder.logged("own.jwks changed: the organism starts again", 1);
+    running.send("it");
+    running.answers("one");
+    assert_eq!(running.stop(), Some(0));
+}
