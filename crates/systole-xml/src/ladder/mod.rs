@@ -24,6 +24,7 @@ pub mod signature;
 pub mod split;
 pub mod strict;
 pub(crate) mod tape;
+pub mod transcript;
 
 pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, write_envelope, write_example};
 pub use parse::{Emitter, Fragment, LadderError, mend, parse, parse_fragment};

@@ -7,11 +7,13 @@ use uuid::Uuid;
 
 use super::repair::{Repaired, Shape, Vocabulary, repair_by as run_repair};
 use super::scan::{ScanToken, Scanner};
+use super::signature::{DIGEST, POINT, SIGNATURE, Signed, sign};
 use super::split::{Piece, Splitter};
 use super::strict::{
     CanonicalOptions, StrictErrorKind, c14n as whole, c14n_subtree, canonicalize, canonicalize_fragment,
 };
 use super::tape::Cursor;
+use super::transcript::{Cutter, Entry, FormError, Head, Piece as Cut};
 use super::{Canonical, Envelope, Meta, Raw, write_envelope};
 use crate::vocab::{MessageId, Position, ThreadId, XmlLimits};
 
@@ -127,6 +129,72 @@ pub fn split(data: &[u8]) {
             Piece::TooLarge { bytes, .. } => assert!(bytes > limits.message_bytes as u64),
         }
     }
+}
+
+/// An envelope that was signed is read as it was signed; a signature that is read covers all of its message, and nothing else.
+pub fn signatures(data: &[u8]) {
+    let input = Bytes::copy_from_slice(data);
+    let key = ("k<&>", &[4; POINT]);
+    if let Ok(signed) = sign(&input, key, |_| [1; DIGEST], |_| [2; SIGNATURE]) {
+        let message = canonicalize(&signed, &XmlLimits::UNLIMITED).expect("a signed message is well-formed");
+        assert_eq!(message.bytes(), &signed, "a signed message is canonical");
+        let unsigned = canonicalize(&input, &XmlLimits::UNLIMITED).expect("it was signed");
+        match Signed::open(&Raw::new(signed.clone()), &message) {
+            Ok(opened) => {
+                let Signed { key: name, point, value, digest, content, .. } = opened;
+                assert_eq!((&*name, point, digest, value), (key.0, *key.1, [1; DIGEST], [2; SIGNATURE]));
+                assert_eq!(content, unsigned.bytes()[..]);
+            }
+            // What is no envelope, such as a message with text in <meta>, is signed in vain.
+            Err(error) => assert!(Envelope::open(unsigned).is_err(), "{error}"),
+        }
+        assert!(sign(&signed, key, |_| [1; DIGEST], |_| [2; SIGNATURE]).is_err(), "one signature for a message");
+    }
+    let Ok(message) = canonicalize(&input, &XmlLimits::default()) else { return };
+    let Ok(opened) = Signed::open(&Raw::new(input), &message) else { return };
+    let again = whole(&opened.content, CanonicalOptions::default(), &XmlLimits::UNLIMITED);
+    assert_eq!(again.as_ref(), Ok(&opened.content), "what was signed is canonical");
+    assert!(opened.content.len() < message.bytes().len());
+    let removed = message.bytes().len() - opened.content.len();
+    let at = message.bytes().iter().zip(&opened.content).take_while(|(own, its)| own == its).count();
+    // The signature alone is missing, wherever its first bytes are like those behind it.
+    let is_cut = |at: usize| opened.content[at..] == message.bytes()[at + removed..];
+    assert!((0..=at).rev().any(is_cut), "the rest of the message was signed");
+}
+
+/// The pieces of a file don't depend on its chunks; an entry and a head that are read are written alike.
+pub fn transcript(data: &[u8]) {
+    let [size, file @ ..] = data else { return };
+    let pieces = cut_in(file, 1 + usize::from(*size));
+    let whole = cut_in(file, file.len().max(1));
+    assert_eq!(pieces, whole);
+    for piece in pieces.0 {
+        let Cut::Element(element) = piece else { continue };
+        if let Ok(entry) = Entry::read(&element) {
+            assert_eq!(entry.write(), element);
+            canonicalize(&element.clone().into(), &XmlLimits::UNLIMITED).expect("an entry is a document");
+        }
+        if let Ok(head) = Head::read(&element)
+            && !head.is_signed
+        {
+            assert_eq!(Head::write(head.entries, &head.hash), element);
+        }
+    }
+}
+
+fn cut_in(file: &[u8], size: usize) -> (Vec<Cut>, Option<FormError>) {
+    let (mut cutter, mut pieces) = (Cutter::default(), Vec::new());
+    for chunk in file.chunks(size) {
+        cutter.push(chunk);
+        loop {
+            match cutter.next_piece() {
+                Ok(Some(piece)) => pieces.push(piece),
+                Ok(None) => break,
+                Err(error) => return (pieces, Some(error)),
+            }
+        }
+    }
+    (pieces, None)
 }
 
 /// Repair refuses with a place, or its output passes the strict pass, needs no repair, and differs

@@ -117,7 +117,13 @@ pub fn sign(
         BASE64_STANDARD.encode(point),
     );
     let (before, behind) = message.as_str().split_at(end);
-    Ok([before, &signature, behind].concat().into())
+    let signed = [before, &signature, behind].concat().into();
+    // Where a tag around it declares the same prefix, the canonical form declares it once.
+    if [ns::DSIG, ns::DSIG11].iter().any(|uri| before.contains(uri)) {
+        let signed = strict::canonicalize(&signed, &XmlLimits::UNLIMITED).map_err(|_| SignatureError::NotCovered)?;
+        return Ok(signed.bytes().clone());
+    }
+    Ok(signed)
 }
 
 /// The rest of `<ds:SignedInfo>` behind its start tag.

@@ -24,3 +24,5 @@ pub const JSON: &str = "http://www.w3.org/2005/xpath-functions";
 pub const DSIG: &str = "http://www.w3.org/2000/09/xmldsig#";
 /// The elements that version 1.1 of XML Signature adds.
 pub const DSIG11: &str = "http://www.w3.org/2009/xmldsig11#";
+/// Transcripts of conversations, version 1: the elements of their files, and the signed payload of their heads.
+pub const TRANSCRIPT: &str = "urn:systole:transcript:v1";

@@ -10,7 +10,7 @@ use systole_xml::{ladder, schema};
 type Property = fn(&[u8]);
 
 /// The properties, by the names of their targets.
-const TARGETS: [(&str, Property); 11] = [
+const TARGETS: [(&str, Property); 13] = [
     ("blocks", ladder::properties::blocks),
     ("c14n", ladder::properties::c14n),
     ("decode", schema::properties::decoding),
@@ -19,8 +19,10 @@ const TARGETS: [(&str, Property); 11] = [
     ("json", schema::properties::json),
     ("libxml", schema::properties::libxml),
     ("repair", ladder::properties::repair),
+    ("signatures", ladder::properties::signatures),
     ("split", ladder::properties::split),
     ("strict", ladder::properties::strict),
+    ("transcript", ladder::properties::transcript),
     ("validation", schema::properties::validation),
 ];
 

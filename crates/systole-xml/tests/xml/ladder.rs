@@ -11,12 +11,14 @@ use systole_xml::ladder::{properties, strict};
 use systole_xml::schema;
 use systole_xml::vocab::XmlLimits;
 
-const PROPERTIES: [fn(&[u8]); 7] = [
+const PROPERTIES: [fn(&[u8]); 9] = [
     properties::strict,
     properties::c14n,
     properties::fragment,
     properties::envelope,
     properties::split,
+    properties::signatures,
+    properties::transcript,
     properties::repair,
     schema::properties::libxml,
 ];
