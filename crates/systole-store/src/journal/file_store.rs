@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::{fmt, fs};
+use std::{fmt, fs, io};
 
 use systole_core::journal::{JournalError, LetterRecord, Number, Owner, ThreadRecord};
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
+use systole_xml::ladder::transcript::Entry;
 
 use super::edit::Compacted;
 use super::open::check_place;
@@ -14,6 +15,7 @@ use super::query::JournalQuery;
 use super::reader::{HistoryEntry, JournalReader, Stat, ThreadEntry};
 use super::retry::{Retry, RetryError};
 use super::store::{Claim, Editor, OpenStore, PrincipalStore, Query, Reader, Store};
+use super::transcript::{Source, TranscriptError};
 use super::verify::VerifyReport;
 use super::writer::JournalFeeder;
 use super::{JournalOptions, Journaled, Principals, SqliteJournal, StoreError};
@@ -131,6 +133,15 @@ impl Reader for JournalReader {
     fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, JournalError> {
         Ok(self.letters()?)
     }
+
+    fn transcript(
+        &self,
+        thread: ThreadId,
+        now: Time,
+        each: &mut dyn FnMut(Entry) -> io::Result<()>,
+    ) -> Result<(), TranscriptError> {
+        self.transcript(thread, now, each)
+    }
 }
 
 impl PrincipalStore for Principals {
@@ -150,6 +161,10 @@ impl PrincipalStore for Principals {
 impl Editor for SqliteJournal {
     fn retry(&mut self, retry: &Retry, by: &Name, now: Time) -> Result<ThreadId, RetryError> {
         self.retry(retry, by, now)
+    }
+
+    fn import(&mut self, entries: Source<'_>, by: &Name, now: Time) -> Result<ThreadId, TranscriptError> {
+        self.import(entries, by, now)
     }
 
     fn drop_letter(&mut self, letter: Number, by: &Name, now: Time) -> Result<bool, JournalError> {

@@ -351,10 +351,14 @@ fn thread_of(reader: &JournalReader, id: ThreadId) -> Result<Option<ThreadEntry>
 }
 
 /// Threads by number, each read once for a page; none where it is no longer kept.
-type Known = HashMap<Number, Option<ThreadRecord>>;
+pub(super) type Known = HashMap<Number, Option<ThreadRecord>>;
 
 /// The threads above one, from its parent to the root, as far as they are kept.
-fn above(reader: &JournalReader, thread: &ThreadRecord, known: &mut Known) -> Result<Vec<ThreadRecord>, FileProblem> {
+pub(super) fn above(
+    reader: &JournalReader,
+    thread: &ThreadRecord,
+    known: &mut Known,
+) -> Result<Vec<ThreadRecord>, FileProblem> {
     let mut above: Vec<ThreadRecord> = Vec::new();
     let mut next = thread.parent;
     while let Some(number) = next {
@@ -373,7 +377,7 @@ fn above(reader: &JournalReader, thread: &ThreadRecord, known: &mut Known) -> Re
     Ok(above)
 }
 
-fn path(thread: &ThreadRecord, above: &[ThreadRecord]) -> ThreadPath {
+pub(super) fn path(thread: &ThreadRecord, above: &[ThreadRecord]) -> ThreadPath {
     let segment = |thread: &ThreadRecord| match &thread.owner {
         Owner::Listener(name) => Some((name.clone(), thread.ordinal)),
         Owner::Client(_) | Owner::Boot | Owner::None => None,

@@ -2,15 +2,16 @@
 //!
 //! The configuration chooses a [`Store`], and all others hold it as `Arc<dyn Store>`. Its writing end is a [`Journal`].
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use systole_core::core::Usage;
 use systole_core::journal::{
     Journal, JournalError, LetterRecord, Moment, Number, Owner, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
+use systole_xml::ladder::transcript::Entry;
 use uuid::Uuid;
 
 use super::beside::{KeptAct, KeptLetter, KeptMailbox, LetterFilter, LetterPosition, TaskFilter, TaskPosition};
@@ -20,6 +21,7 @@ use super::owner::JournalOwner;
 use super::query::{History, Page, QueryError, Range, Sent, StoredMail};
 use super::reader::{HistoryEntry, Stat, ThreadEntry};
 use super::retry::{Retry, RetryError};
+use super::transcript::{Source, TranscriptError};
 use super::verify::VerifyReport;
 use super::weigh::Room;
 use super::writer::JournalFeeder;
@@ -155,6 +157,18 @@ pub trait Reader {
 
     /// Lists the dead letters, oldest first, and whether the next start redrives them.
     fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, JournalError>;
+
+    /// Passes on the conversation of a thread as the entries of a transcript that is made at this time: first one that describes
+    /// the conversation, then its rows in the order in which they came, one at a time.
+    ///
+    /// # Errors
+    /// [`TranscriptError`] if there is no such thread, the store can't be read, or `each` fails.
+    fn transcript(
+        &self,
+        thread: ThreadId,
+        now: Time,
+        each: &mut dyn FnMut(Entry) -> io::Result<()>,
+    ) -> Result<(), TranscriptError>;
 }
 
 /// Queries of committed rows, for entrances that answer requests while the organism runs. Each sees one state, in which
@@ -285,6 +299,15 @@ pub trait Editor {
     /// # Errors
     /// [`RetryError`]; then nothing is written.
     fn retry(&mut self, retry: &Retry, by: &Name, now: Time) -> Result<ThreadId, RetryError>;
+
+    /// Writes a conversation that has ended as the entries of a transcript have it, and returns its id. What was open in it ends
+    /// at the time of the transcript.
+    ///
+    /// Counts as starts, since the records have the numbers of some.
+    ///
+    /// # Errors
+    /// [`TranscriptError`] if an entry can't be read or used, or the conversation is there already; then nothing is written.
+    fn import(&mut self, entries: Source<'_>, by: &Name, now: Time) -> Result<ThreadId, TranscriptError>;
 
     /// Deletes a dead letter; `false` if there is none of that number.
     ///

@@ -1,12 +1,15 @@
 //! Reads of operators: from an image of one moment.
 
+use std::io;
 use std::sync::Arc;
 
 use systole_core::journal::{JournalError, LetterRecord, Owner, ThreadRecord};
-use systole_core::vocab::{Name, ThreadId};
+use systole_core::vocab::{Name, ThreadId, Time};
+use systole_xml::ladder::transcript::Entry;
 
 use super::super::reader::{HistoryEntry, JournalReader, Stat, ThreadEntry};
 use super::super::store::Reader;
+use super::super::transcript::TranscriptError;
 use super::address::Address;
 use super::image::Image;
 use super::load::{Fed, LoadedImage};
@@ -79,5 +82,14 @@ impl Reader for ImageReader {
 
     fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, JournalError> {
         Ok(self.reader.letters()?)
+    }
+
+    fn transcript(
+        &self,
+        thread: ThreadId,
+        now: Time,
+        each: &mut dyn FnMut(Entry) -> io::Result<()>,
+    ) -> Result<(), TranscriptError> {
+        self.reader.transcript(thread, now, each)
     }
 }

@@ -13,6 +13,7 @@ use super::super::edit::Compacted;
 use super::super::owner::JournalOwner;
 use super::super::retry::{Retry, RetryError};
 use super::super::store::Editor;
+use super::super::transcript::{Source, TranscriptError};
 use super::super::{SqliteJournal, StoreError};
 use super::entry::{Kind, compress};
 use super::image::{self, Image};
@@ -300,6 +301,12 @@ impl PostgresEditor {
 impl Editor for PostgresEditor {
     fn retry(&mut self, retry: &Retry, by: &Name, now: Time) -> Result<ThreadId, RetryError> {
         let id = self.0.image.retry(retry, by, now)?;
+        self.0.feed_now()?;
+        Ok(id)
+    }
+
+    fn import(&mut self, entries: Source<'_>, by: &Name, now: Time) -> Result<ThreadId, TranscriptError> {
+        let id = self.0.image.import(entries, by, now)?;
         self.0.feed_now()?;
         Ok(id)
     }
