@@ -9,9 +9,14 @@ mod key_file;
 mod keys;
 #[cfg(test)]
 mod tests;
+mod transcript;
 
 pub use key_file::{IdentityError, KeyFile};
 pub use keys::{PublicKey, PublicKeys, VerifyError};
+pub use transcript::{
+    Hash, HashError, TRANSCRIPT_START, TranscriptEnd, TranscriptFault, TranscriptReader, TranscriptWriter,
+    is_transcript,
+};
 
 use std::fmt;
 
@@ -19,7 +24,7 @@ use bytes::Bytes;
 use ring::digest::{SHA256, digest};
 use ring::rand::SystemRandom;
 use ring::signature::EcdsaKeyPair;
-use systole_xml::ladder::signature::{self, DIGEST, POINT, SignatureError};
+use systole_xml::ladder::signature::{self, DIGEST, POINT, SIGNATURE, SignatureError};
 
 /// The key that signs what leaves an organism, and the public keys that verify it.
 pub struct Identity {
@@ -40,11 +45,13 @@ impl Identity {
     /// # Panics
     /// If the system has no random numbers.
     pub fn sign(&self, envelope: &Bytes) -> Result<Bytes, SignatureError> {
-        let sign = |bytes: &[u8]| {
-            let signature = self.pair.sign(&self.random, bytes).expect("the system has random numbers");
-            signature.as_ref().try_into().expect("a signature over P-256 has 64 bytes")
-        };
-        signature::sign(envelope, (&self.id, &self.point), sha256, sign)
+        signature::sign(envelope, (&self.id, &self.point), sha256, |bytes| self.sign_bytes(bytes))
+    }
+
+    /// Signs bytes by ECDSA over P-256 with SHA-256: r, then s.
+    pub(crate) fn sign_bytes(&self, bytes: &[u8]) -> [u8; SIGNATURE] {
+        let signature = self.pair.sign(&self.random, bytes).expect("the system has random numbers");
+        signature.as_ref().try_into().expect("a signature over P-256 has 64 bytes")
     }
 
     /// The id of the key that signs.
@@ -69,6 +76,6 @@ impl fmt::Debug for Identity {
     }
 }
 
-fn sha256(bytes: &[u8]) -> [u8; DIGEST] {
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; DIGEST] {
     digest(&SHA256, bytes).as_ref().try_into().expect("SHA-256 has 32 bytes")
 }

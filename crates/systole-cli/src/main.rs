@@ -109,7 +109,7 @@ enum Command {
     /// Inspect, check, rename and compact the journal of a durable organism
     #[command(subcommand)]
     Journal(journal::Action),
-    /// Show the conversations of a journal, while its organism runs or not; retry a conversation
+    /// Show the conversations of a journal, while its organism runs or not; retry a conversation; make and import transcripts
     #[command(subcommand)]
     Thread(thread::Action),
     /// Run recorded conversations once more by another organism.yaml, and print what it does otherwise
@@ -158,7 +158,7 @@ enum Command {
     /// Sign a message, and print it
     #[cfg(feature = "gateway")]
     Sign(key::Sign),
-    /// Verify the signature of a message
+    /// Verify the signature of a message, or a transcript
     #[cfg(feature = "gateway")]
     Verify(key::Verify),
     /// Run a command for each message of a remote listener

@@ -4,6 +4,8 @@
 mod export;
 mod retry;
 mod show;
+#[cfg(feature = "gateway")]
+pub(crate) mod transcript;
 mod tree;
 
 use std::process::ExitCode;
@@ -48,6 +50,12 @@ pub(super) enum Action {
     /// Open a conversation again from a recorded message on, as a new one
     #[command(alias = "fork")]
     Retry(retry::Retry),
+    /// Print a conversation as a file that anybody can verify: each entry with the hash of the one before it, the head signed
+    #[cfg(feature = "gateway")]
+    Transcript(transcript::Transcript),
+    /// Write the conversation of a transcript into the journal of an organism that does not run, for reading and for retries
+    #[cfg(feature = "gateway")]
+    Import(transcript::Import),
     /// Send ended conversations to a collector of OpenTelemetry, with the ids of traces made while they ran
     #[cfg(feature = "otel")]
     Export(export::Export),
@@ -94,6 +102,10 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
         Action::Tree { id, of } => tree::tree(of, id.as_ref()),
         Action::Show { id, of } => show::show(of, id),
         Action::Retry(args) => retry::retry(args),
+        #[cfg(feature = "gateway")]
+        Action::Transcript(args) => transcript::transcript(args),
+        #[cfg(feature = "gateway")]
+        Action::Import(args) => transcript::import(args),
         #[cfg(feature = "otel")]
         Action::Export(args) => export::export(args),
     }

@@ -50,6 +50,8 @@ mod secrets;
 #[cfg(feature = "gateway")]
 mod signatures;
 mod traces;
+#[cfg(feature = "gateway")]
+mod transcripts;
 mod upgrade;
 mod watch;
 mod worker;

@@ -418,3 +418,51 @@ fn a_dead_letter_is_queued_again_at_the_next_start() {
     drop(start());
     assert_eq!(asked.lock().unwrap().len(), 1, "once");
 }
+
+#[cfg(feature = "gateway")]
+#[test]
+fn an_imported_conversation_goes_on_the_same_way_from_each_of_its_messages() {
+    let folder = answered_once("import");
+    let (conversation, said) = folder.show();
+    let (code, transcript, told) = folder.said(&["thread", "transcript", &conversation, "--journal", "a.journal"]);
+    assert_eq!(code, 0, "{told}");
+    let (_, head) = told.trim_end().rsplit_once(' ').unwrap();
+    fs::write(folder.0.join("all.xml"), &transcript).unwrap();
+    fs::remove_file(folder.0.join("a.journal")).unwrap();
+    let import = ["thread", "import", "all.xml", "--head", head, "--journal", "a.journal"];
+    assert_eq!(folder.said(&import), (0, format!("{conversation}\n"), String::new()));
+    assert_eq!(folder.said(&["journal", "verify", "a.journal"]).0, 0);
+    // The ids of awaited answers are made with the secret of a journal; all else is as it was.
+    let (same, imported) = folder.show();
+    assert_eq!(same, conversation);
+    let without_ids = |said: &[Value]| -> Vec<Value> {
+        let of_answer = |mut line: Value| {
+            if line["kind"] == "awaited-answer" {
+                line["message"] = Value::Null;
+            }
+            line
+        };
+        said.iter().cloned().map(of_answer).collect()
+    };
+    assert_eq!(without_ids(&imported), without_ids(&said));
+    let before = fs::read(folder.0.join("a.journal")).unwrap();
+    for line in imported.iter().filter(|line| line["message"].is_string()) {
+        fs::write(folder.0.join("a.journal"), &before).unwrap();
+        let fork = folder.forked(&conversation, line["message"].as_str().unwrap(), &[]);
+        assert_eq!(folder.goes_on(&fork).0, ANSWER, "from {line}");
+        assert_eq!(folder.said(&["journal", "verify", "a.journal"]).0, 0, "from {line}");
+    }
+    // A second one of the same conversation is refused, and so is another head; neither changes the journal.
+    let (code, _, why) = folder.said(&import);
+    assert_eq!(code, 1);
+    assert!(why.contains(&format!("the conversation {conversation} is in this journal already")), "{why}");
+    let other = ["thread", "import", "all.xml", "--head", &"0".repeat(64), "--journal", "b.journal"];
+    let (code, _, why) = folder.said(&other);
+    assert_eq!(code, 1);
+    assert!(why.contains("and the known one is 0000"), "{why}");
+    assert!(!folder.0.join("b.journal").exists(), "a refused transcript makes no journal");
+    // A transcript of the import says the same, but for the numbers.
+    fs::write(folder.0.join("a.journal"), &before).unwrap();
+    let (_, again, _) = folder.said(&["thread", "transcript", &conversation, "--journal", "a.journal"]);
+    assert_eq!(again.lines().count(), transcript.lines().count());
+}

@@ -1,0 +1,117 @@
+//! `systole thread transcript` and `import`: a conversation as a file that anybody can verify, and back.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Seek};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use systole::identity::{Hash, TranscriptFault, TranscriptWriter};
+use systole::journal::TranscriptError;
+use systole::runtime::clock::Clock;
+use systole::runtime::entropy::Entropy;
+use systole_core::journal::JournalErrorKind;
+use systole_core::vocab::Name;
+
+use crate::failure::Failure;
+use crate::journal_args::JournalArgs;
+use crate::key::{self, Trusted};
+use crate::print;
+use crate::sought::Sought;
+
+#[derive(Debug, Args)]
+pub(crate) struct Transcript {
+    /// The conversation, or a thread in it; the last digits of its id are enough, as events show them
+    id: Sought,
+    /// The file of keys of `systole key` that signs the head
+    #[arg(long, value_name = "KEYFILE")]
+    sign: Option<PathBuf>,
+    #[command(flatten)]
+    of: JournalArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The transcript
+    file: PathBuf,
+    /// A file of public keys, one of which must have signed the head: the output of `systole key show`
+    #[arg(long, value_name = "FILE", required_unless_present = "head")]
+    key: Vec<PathBuf>,
+    /// The head, known from elsewhere, as `systole thread transcript` printed it
+    #[arg(long, value_name = "HASH")]
+    head: Option<Hash>,
+    #[command(flatten)]
+    of: JournalArgs,
+}
+
+/// Prints a transcript. It is printed once it is whole, so a journal is not read for as long as a reader takes.
+pub(super) fn transcript(args: &Transcript) -> Result<ExitCode, Failure> {
+    let identity = args.sign.as_deref().map(key::identity).transpose()?;
+    let reader = args.of.journal()?.read().map_err(Failure::store)?;
+    let id = args.id.find(&*reader)?;
+    let spool = spool().map_err(|cause| Failure::read(&std::env::temp_dir(), cause))?;
+    let written = |cause| {
+        Failure::unusable(format!("the transcript can't be kept in {}: {cause}", std::env::temp_dir().display()))
+    };
+    let mut writer = TranscriptWriter::new(BufWriter::new(&spool)).map_err(written)?;
+    reader.transcript(id, Clock::real().now(), &mut |entry| writer.entry(entry)).map_err(|error| match error {
+        TranscriptError::Store(error) => Failure::store(error),
+        TranscriptError::Write(cause) => written(cause),
+        error => Failure::no(error.to_string()),
+    })?;
+    drop(reader);
+    let end = writer.finish(identity.as_ref()).map_err(written)?;
+    let mut spool = spool;
+    spool.rewind().map_err(written)?;
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        match spool.read(&mut piece) {
+            Ok(0) => break,
+            Ok(bytes) => print::document(&piece[..bytes])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(cause) => return Err(written(cause)),
+        }
+    }
+    let by = identity.map_or_else(|| ", not signed".to_owned(), |identity| format!(", signed by {}", identity.id()));
+    print::note(format_args!("{} entries{by}; the head is {}", end.entries, end.head));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A file without a name, which is gone with the process.
+fn spool() -> io::Result<File> {
+    let folder = std::env::temp_dir();
+    let path = folder.join(format!("systole-transcript-{}-{:x}", std::process::id(), Entropy::Real.bits()));
+    let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    fs::remove_file(&path)?;
+    Ok(file)
+}
+
+/// Writes a conversation into a journal, which is created if it is missing, and prints its id.
+pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
+    let trusted = Trusted::load(&args.key)?;
+    let journal = args.of.journal()?;
+    let open = || {
+        let file = File::open(&args.file).map_err(|cause| Failure::read(&args.file, cause))?;
+        trusted.transcript(BufReader::new(file), args.head)
+    };
+    let mut editor = match journal.edit() {
+        Err(error) if error.kind() == JournalErrorKind::Missing && journal.as_file().is_some() => {
+            // A transcript that is refused leaves no empty journal.
+            let mut reader = open()?;
+            while reader.next_entry().map_err(|fault| key::refused(&args.file, fault))?.is_some() {}
+            drop(journal.open(Entropy::Real.secret(), None).map_err(Failure::store)?);
+            journal.edit()
+        }
+        editor => editor,
+    }
+    .map_err(Failure::store)?;
+    let mut reader = open()?;
+    let mut next = || reader.next_entry().map_err(|fault: TranscriptFault| fault.into());
+    let id = editor.import(&mut next, &Name::system(), Clock::real().now()).map_err(|error| match error {
+        TranscriptError::Store(error) => Failure::store(error),
+        error => Failure::no(format!("{}: {error}", args.file.display())),
+    })?;
+    print::line(id)?;
+    Ok(ExitCode::SUCCESS)
+}
