@@ -144,7 +144,9 @@ pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std
 /// Reports pushes without a signature to receivers that could check one. `A2AServer` checks none.
 pub(super) fn signed(reader: &mut Reader, organism: &Organism) {
     for listener in &organism.listeners {
-        if let Written::Remote(Mode::Push(Push { secret: None, format: Format::Envelope, .. })) = &listener.kind {
+        if let Written::Remote(Mode::Push(Push { secret: None, secret_env: None, format: Format::Envelope, .. })) =
+            &listener.kind
+        {
             reader.report(Mistake::Unsigned, listener.name.span);
         }
     }

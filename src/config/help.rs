@@ -75,7 +75,8 @@ impl Mistake {
             Self::TwoBackends { .. } => "give it another name".into(),
             Self::NoKey { .. } => "the organism can't start before it is there".into(),
             Self::NoVariable => "write the name of a variable, such as OPENAI_API_KEY: never a key itself".into(),
-            Self::TwoKeys => "remove one of them".into(),
+            Self::TwoKeys | Self::TwoSecrets => "remove one of them".into(),
+            Self::SecretVariable { .. } => "set it before the organism starts; openssl rand -hex 32 prints a secret".into(),
             Self::NoKind => {
                 "add one of: command: [program, argument], worker: [program, argument], model: { instructions: FILE.md }, human: true, echo: true, remote: { mode: poll }, job: { owner: name }, jobs: {}".into()
             }

@@ -69,8 +69,10 @@ mapping! {
         env: Texts = [];
         /// URL to which the envelope of the question is pushed.
         url: Text;
-        /// File of the secret that signs pushes.
+        /// File of the secret that signs pushes (docs/outbound.md).
         secret: Text;
+        /// Environment variable with that secret, in place of a file.
+        secret_env: Text;
         /// True if the URL may be an address of a private network.
         allow_private: Flag = false;
     }
@@ -128,11 +130,12 @@ fn announce(reader: &mut Reader, node: &Node) -> Option<Announced> {
     let keys = AnnounceKeys::open(reader, node)?;
     let (announced, kind, pointless) = match keys.command.node {
         Some(words) => {
-            let of_push = [keys.url.place(), keys.secret.place(), keys.allow_private.place()];
+            let of_push = [keys.url.place(), keys.secret.place(), keys.secret_env.place(), keys.allow_private.place()];
             (listener::program(reader, words, keys.env.node).map(Announced::Command), "announced by a command", of_push)
         }
         None => {
-            (remote::webhook(reader, &keys).map(Announced::Push), "announced to a URL", [keys.env.place(), None, None])
+            let of_command = [keys.env.place(), None, None, None];
+            (remote::webhook(reader, &keys).map(Announced::Push), "announced to a URL", of_command)
         }
     };
     for (key, span) in pointless.into_iter().flatten() {

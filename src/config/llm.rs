@@ -548,7 +548,7 @@ fn key_env(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySou
 }
 
 /// The name of a variable of the environment.
-fn variable<'n>(reader: &mut Reader, node: &'n Node) -> Option<&'n str> {
+pub(super) fn variable<'n>(reader: &mut Reader, node: &'n Node) -> Option<&'n str> {
     let variable = reader.text_such(node, "the name of a variable, such as OPENAI_API_KEY")?;
     let is_name = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');

@@ -239,6 +239,17 @@ pub enum Mistake {
     /// Two sources of one key.
     #[error("'api_key_env' and 'api_key_file' both say where the key is")]
     TwoKeys,
+    /// Two sources of one secret.
+    #[error("'secret' and 'secret_env' both say where the secret is")]
+    TwoSecrets,
+    /// A secret in a variable of the environment that can't be used.
+    #[error("the secret in the environment variable {variable} can't be used: {why}")]
+    SecretVariable {
+        /// The variable.
+        variable: String,
+        /// The problem.
+        why: String,
+    },
     /// A listener that is neither a command nor a worker nor a model nor a person nor an echo nor remote.
     #[error("this listener has no kind")]
     NoKind,

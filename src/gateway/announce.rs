@@ -19,6 +19,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::identity::Identity;
 use crate::listeners::human::Announce;
 use crate::listeners::human::people::{Asked, People, Unannounced};
 use crate::outbound::retry::Policy;
@@ -28,7 +29,6 @@ use crate::outbound::{
 };
 use crate::process::{CommandSpec, announce};
 use crate::runtime::Organism;
-use crate::settings::{Push, read_secret};
 
 /// Attempts of a command, and the pause behind the first; each further one is twice as long.
 const ATTEMPTS: u32 = 5;
@@ -75,7 +75,7 @@ impl Announcer {
         }
         let people = organism.people();
         let clock = organism.shared.clock.clone();
-        let options = options(&all)?;
+        let options = options(&all, organism.identity().cloned())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let store = Arc::new(Webhooks {
             people: people.clone(),
@@ -202,15 +202,15 @@ async fn done(people: &People, id: MessageId, now: Time) {
     let _ = people.act(id, &by, QuestionAct::Announce, None, now).await;
 }
 
-fn options(all: &BTreeMap<Name, Announce>) -> Result<DeliveryOptions, AnnounceError> {
+fn options(all: &BTreeMap<Name, Announce>, identity: Option<Arc<Identity>>) -> Result<DeliveryOptions, AnnounceError> {
     let (mut guards, mut secrets) = (HashMap::new(), HashMap::new());
     for (listener, announce) in all {
         let Announce::Push(push) = announce else { continue };
         if push.allow_private {
             guards.insert(listener.clone(), Guard::private());
         }
-        if let Some(file) = &push.secret {
-            let secret = read_secret(file).map_err(|why| AnnounceError::Secret { listener: listener.clone(), why })?;
+        let refused = |why| AnnounceError::Secret { listener: listener.clone(), why };
+        if let Some(secret) = push.read_secret().map_err(refused)? {
             secrets.insert(listener.clone(), Secret::new(&secret));
         }
     }
@@ -219,6 +219,7 @@ fn options(all: &BTreeMap<Name, Announce>) -> Result<DeliveryOptions, AnnounceEr
         policy,
         guards,
         secrets,
+        identity,
         unpooled: all.keys().cloned().collect(),
         answer: None,
         ..DeliveryOptions::default()
@@ -257,9 +258,8 @@ impl Webhooks {
 impl DeliveryStore for Webhooks {
     fn head(&self, target: Name) -> Stored<'_, Option<Job>> {
         Box::pin(async move {
-            let Some(Announce::Push(Push { url: Some(url), secret, .. })) = self.all.get(&target) else {
-                return Ok(None);
-            };
+            let Some(Announce::Push(push)) = self.all.get(&target) else { return Ok(None) };
+            let Some(url) = &push.url else { return Ok(None) };
             let Some((asked, Attempts { attempts, spent })) = self.people.first_unannounced(&target) else {
                 return Ok(None);
             };
@@ -268,7 +268,7 @@ impl DeliveryStore for Webhooks {
             let wait = waits.get(&asked.id).cloned();
             drop(waits);
             let delivery = OutboundDelivery::new(asked.id, target, url, asked.envelope.clone());
-            let delivery = OutboundDelivery { signed: secret.is_some(), ..delivery };
+            let delivery = OutboundDelivery { signed: push.is_signed(), ..delivery };
             let spent = wait.as_ref().map_or(Duration::from_millis(spent), |wait| wait.spent);
             let (next, last_error) = wait.map(|wait| (wait.until, wait.error)).unzip();
             Ok(Some(Job { delivery, attempts, spent, next, last_error }))

@@ -12,6 +12,7 @@ use http_body_util::BodyExt;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use systole_core::vocab::{Name as Target, Time};
+use url::Url;
 
 use super::address::{AddressRefused, Guard};
 use super::answer::{DeliveryAnswer, media_type, refusal};
@@ -22,12 +23,13 @@ use super::http::{self, HttpError, Request, Response};
 use super::options::DeliveryOptions;
 use super::progress::{Outgoing, Phase, Progress};
 use super::retry::{Ended, Policy};
-use super::signature::{self, Secret};
+use super::signature::Secret;
+use super::signing::{self, Signers};
 use super::{retry_after, tls};
+use crate::identity::Identity;
 use crate::terminal::readable;
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const SIGNATURE: HeaderName = HeaderName::from_static(signature::HEADER);
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static(signing::IDEMPOTENCY_KEY);
 
 /// Most bytes that are read of the body of a refusal.
 const REFUSAL: usize = 4 << 10;
@@ -39,6 +41,7 @@ pub(super) struct Client {
     /// Clients of targets that have a guard of their own or no pooled connections.
     ways: HashMap<Target, Way>,
     answer: Option<usize>,
+    identity: Option<Arc<Identity>>,
 }
 
 /// A client, and the guard that checks its addresses.
@@ -69,7 +72,7 @@ impl Client {
         let of = |target: &Target| way(options.guard_of(target), !options.unpooled.contains(target));
         let own = options.guards.keys().chain(&options.unpooled);
         let ways = own.map(|target| (target.clone(), of(target))).collect();
-        Ok(Self { way: way(&options.guard, true), ways, answer: options.answer })
+        Ok(Self { way: way(&options.guard, true), ways, answer: options.answer, identity: options.identity.clone() })
     }
 
     /// Makes one attempt. Dropping the future ends it.
@@ -82,7 +85,8 @@ impl Client {
     ) -> Result<DeliveryAnswer, Setback> {
         let progress = Progress::new();
         let way = self.ways.get(&delivery.target).unwrap_or(&self.way);
-        let request = way.request(delivery, secret, now, &progress)?;
+        let signers = Signers { secret, identity: self.identity.as_deref(), peer: delivery.target.as_str() };
+        let request = way.request(delivery, signers, now, &progress)?;
         let mut response = progress
             .within(policy, way.http.execute(request))
             .await?
@@ -122,7 +126,7 @@ impl Way {
     fn request(
         &self,
         delivery: &OutboundDelivery,
-        secret: Option<&Secret>,
+        signers: Signers<'_>,
         now: Time,
         progress: &Progress,
     ) -> Result<Request, AttemptFailure> {
@@ -130,8 +134,9 @@ impl Way {
             .map_err(|problem| AttemptFailure::new(FailureKind::Bug, format!("the URL {problem}")))?;
         check_literal(&url, &self.guard)
             .map_err(|refused| AttemptFailure::of(FailureKind::AddressRefused, &refused))?;
+        let headers = headers(delivery, signers, &url, now)?;
         let mut request = Request::new(Method::POST, url);
-        request.headers = headers(delivery, secret, now)?;
+        request.headers = headers;
         request.body = Outgoing::new(delivery.body.clone(), progress.clone()).boxed_unsync();
         Ok(request)
     }
@@ -167,21 +172,27 @@ async fn read(response: &mut Response, progress: &Progress, most: usize) -> Resu
     Ok(body.freeze())
 }
 
-fn headers(delivery: &OutboundDelivery, secret: Option<&Secret>, now: Time) -> Result<HeaderMap, AttemptFailure> {
+fn headers(
+    delivery: &OutboundDelivery,
+    signers: Signers<'_>,
+    url: &Url,
+    now: Time,
+) -> Result<HeaderMap, AttemptFailure> {
     let bug = |name: &str| AttemptFailure::new(FailureKind::Bug, format!("the header '{name}' can't be sent"));
     let mut headers = header_map(&delivery.headers).map_err(|(name, _)| bug(&name))?;
     headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("application/xml"));
-    let value = |name: &HeaderName, value: String| HeaderValue::from_str(&value).map_err(|_| bug(name.as_str()));
-    headers.insert(IDEMPOTENCY_KEY, value(&IDEMPOTENCY_KEY, delivery.id.to_string())?);
-    if delivery.signed {
-        let secret = secret.ok_or_else(|| {
-            AttemptFailure::new(
-                FailureKind::NoSecret,
-                format!("there is no secret to sign with for {}", delivery.target),
-            )
-        })?;
-        headers.insert(SIGNATURE, value(&SIGNATURE, secret.sign(now, &delivery.body))?);
-    }
+    let id = delivery.id.to_string();
+    headers.insert(IDEMPOTENCY_KEY, HeaderValue::from_str(&id).map_err(|_| bug(IDEMPOTENCY_KEY.as_str()))?);
+    let secret = match (delivery.signed, signers.secret) {
+        (true, None) => {
+            let why = format!("there is no secret to sign with for {}", delivery.target);
+            return Err(AttemptFailure::new(FailureKind::NoSecret, why));
+        }
+        (true, secret) => secret,
+        (false, _) => None,
+    };
+    let signers = Signers { secret, ..signers };
+    signers.sign(&mut headers, url, (&id, &delivery.body), now).map_err(|_| bug("signature"))?;
     Ok(headers)
 }
 

@@ -6,7 +6,7 @@ use systole_core::vocab::{MessageId, Name};
 use url::Url;
 
 use super::address::{AddressRefused, Guard};
-use super::signature;
+use super::{signature, signing};
 
 /// A message to send: the body of a `POST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub(super) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, (Str
     for (name, value) in headers {
         let refused = |problem| (name.clone(), problem);
         let key: HeaderName = name.parse().map_err(|_| refused("has a name that HTTP doesn't know"))?;
-        if RESERVED.contains(&key.as_str()) {
+        if RESERVED.contains(&key.as_str()) || signing::HEADERS.contains(&key.as_str()) {
             return Err(refused("is set by the sender"));
         }
         let value = HeaderValue::from_str(value).map_err(|_| refused("has a value that HTTP can't carry"))?;
@@ -180,7 +180,9 @@ mod tests {
         assert_eq!(with("X-Trace", "1"), "");
         assert!(with("Host", "internal").contains("set by the sender"));
         assert!(with("Idempotency-Key", "1").contains("set by the sender"));
-        assert!(with("Systole-Signature", "t=1").contains("set by the sender"));
+        for signature in ["Systole-Signature", "Webhook-Signature", "Signature-Input", "Content-Digest"] {
+            assert!(with(signature, "t=1").contains("set by the sender"));
+        }
         assert_eq!(with("Content-Type", "application/json"), "");
         assert!(with("Transfer-Encoding", "chunked").contains("set by the sender"));
         assert!(with("X-A", "1\r\nHost: internal").contains("can't carry"));

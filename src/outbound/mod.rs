@@ -23,6 +23,7 @@ mod progress;
 pub mod retry;
 mod retry_after;
 pub mod signature;
+pub(crate) mod signing;
 mod store;
 mod target_queue;
 mod target_queues;

@@ -1,6 +1,7 @@
 //! Options of an engine.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use systole_core::vocab::Name;
 
@@ -8,6 +9,7 @@ use super::address::Guard;
 use super::circuit::CircuitPolicy;
 use super::retry::Policy;
 use super::signature::Secret;
+use crate::identity::Identity;
 
 /// Options for sending deliveries.
 #[derive(Debug, Clone)]
@@ -25,6 +27,8 @@ pub(crate) struct DeliveryOptions {
     pub(crate) unpooled: HashSet<Name>,
     /// Secrets to sign deliveries with.
     pub(crate) secrets: HashMap<Name, Secret>,
+    /// The identity that signs all requests.
+    pub(crate) identity: Option<Arc<Identity>>,
     /// Bytes of the body of an answer: 1 MiB by default. `None` reads no body: the head is the whole answer, or refusal.
     pub(crate) answer: Option<usize>,
 }
@@ -45,6 +49,7 @@ impl Default for DeliveryOptions {
             guards: HashMap::new(),
             unpooled: HashSet::new(),
             secrets: HashMap::new(),
+            identity: None,
             answer: Some(1 << 20),
         }
     }

@@ -50,11 +50,14 @@ impl Secret {
     /// Makes the value of the header for a body that is sent at a moment.
     pub fn sign(&self, at: Time, body: &[u8]) -> String {
         let seconds = seconds(at);
-        let mut context = hmac::Context::with_key(&self.0);
-        context.update(format!("{seconds}.").as_bytes());
-        context.update(body);
-        let hex: String = context.sign().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let signed = [format!("{seconds}.").as_bytes(), body].concat();
+        let hex: String = self.tag(&signed).iter().map(|byte| format!("{byte:02x}")).collect();
         format!("t={seconds},v1={hex}")
+    }
+
+    /// HMAC-SHA256 of bytes.
+    pub(super) fn tag(&self, bytes: &[u8]) -> [u8; 32] {
+        hmac::sign(&self.0, bytes).as_ref().try_into().expect("SHA-256 has 32 bytes")
     }
 
     /// Checks the value of the header for a body that came at a moment. One of several `v1` has to be right, so that
@@ -92,7 +95,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-fn seconds(at: Time) -> u64 {
+pub(super) fn seconds(at: Time) -> u64 {
     at.as_nanos() / 1_000_000_000
 }
 

@@ -13,15 +13,16 @@ use super::error::RemoteError;
 use super::handler::{Failed, Handled, Handler};
 use super::inbound::Inbound;
 use crate::outbound::http::{Client, HttpError, Request, Response, traceparent};
-use crate::outbound::signature::{HEADER, Secret};
+use crate::outbound::signature::Secret;
+use crate::outbound::signing::Signers;
 use crate::outbound::{DeliveryAnswer, Said, media_type, refusal, tls, unanswered};
 use systole_store::clock::Clock;
 
 /// Most bytes of an answer.
 const ANSWER: usize = 1 << 20;
 
-/// Forwards each message to a server, as a gateway would push it: `POST` with the envelope, `Idempotency-Key`, and
-/// `Systole-Signature` if there is a secret. An answer with 200 is the reply; with 202 the server has the message, and
+/// Forwards each message to a server, as a gateway would push it: `POST` with the envelope, `Idempotency-Key`, and the
+/// signatures of a push if there is a secret. An answer with 200 is the reply; with 202 the server has the message, and
 /// replies by itself ([`Handled::Later`]).
 ///
 /// A server that can't be reached, or answers 429 or 503, gets the message again: a lease gives it back. Every other
@@ -65,12 +66,11 @@ impl ForwardHandler {
     fn headers(&self, message: &Inbound) -> Result<HeaderMap, Failed> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
-        headers.insert(HeaderName::from_static("idempotency-key"), message.idempotency_key().parse()?);
+        let id = message.idempotency_key();
+        headers.insert(HeaderName::from_static("idempotency-key"), id.parse()?);
         headers.extend(message.traceparent.map(traceparent));
-        if let Some(secret) = &self.secret {
-            let signature = secret.sign(Clock::of_runtime().now(), message.envelope.as_bytes());
-            headers.insert(HeaderName::from_static(HEADER), signature.parse()?);
-        }
+        let signers = Signers { secret: self.secret.as_ref(), identity: None, peer: "listen" };
+        signers.sign(&mut headers, &self.url, (&id, message.envelope.as_bytes()), Clock::of_runtime().now())?;
         Ok(headers)
     }
 }

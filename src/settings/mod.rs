@@ -17,7 +17,7 @@ pub use model::{
 pub use regular_file::read_regular;
 #[cfg(feature = "yaml")]
 pub(crate) use remote::REPORTED;
-pub use remote::{Format, Mode, Push, read_secret, read_secret_text};
+pub use remote::{Format, Mode, Push, read_secret, read_secret_env, read_secret_text};
 pub use tls::Tls;
 #[cfg(feature = "gateway")]
 pub use tls::TlsProblem;

@@ -3,10 +3,16 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use base64::prelude::{BASE64_STANDARD, Engine};
+
 use super::read_regular;
 
 /// Allowed length of a secret, in bytes: fewer can be guessed, more are a mistake.
 const SECRET: std::ops::RangeInclusive<usize> = 16..=4096;
+
+/// Begin of a secret as Standard Webhooks writes it, and the bytes that it then has behind that, in base64.
+const WEBHOOK: &str = "whsec_";
+const WEBHOOK_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// Value of `url:` for a URL that the listener registers.
 pub(crate) const REPORTED: &str = "reported";
@@ -36,6 +42,8 @@ pub struct Push {
     pub format: Format,
     /// File of the secret that deliveries are signed with.
     pub secret: Option<PathBuf>,
+    /// Environment variable with that secret, in place of a file.
+    pub secret_env: Option<String>,
     /// True if the listener may be in a private network.
     pub allow_private: bool,
 }
@@ -45,6 +53,7 @@ systole_core::vocab::setters!(Push {
     allowed: Option<Vec<String>>,
     format: Format,
     secret: Option<PathBuf>,
+    secret_env: Option<String>,
     allow_private: bool,
 });
 
@@ -63,6 +72,26 @@ impl Push {
     /// The value of `url:`.
     pub fn declared(&self) -> &str {
         self.url.as_deref().unwrap_or(REPORTED)
+    }
+
+    /// Reads the secret, if there is one.
+    ///
+    /// # Errors
+    /// An explanation that names the file or the variable, and why its secret can't be used.
+    pub fn read_secret(&self) -> Result<Option<Vec<u8>>, String> {
+        let named = |name: &dyn std::fmt::Display, read: Result<Vec<u8>, String>| {
+            read.map(Some).map_err(|why| format!("{name}: {why}"))
+        };
+        match (&self.secret, &self.secret_env) {
+            (Some(file), _) => named(&file.display(), read_secret(file)),
+            (None, Some(variable)) => named(variable, read_secret_env(variable)),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Returns whether deliveries are signed with a secret.
+    pub fn is_signed(&self) -> bool {
+        self.secret.is_some() || self.secret_env.is_some()
     }
 }
 
@@ -90,16 +119,61 @@ pub fn read_secret_text(file: &Path) -> io::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Reads a secret from a file: its bytes without surrounding white space.
+/// Reads a secret from a file: its bytes without surrounding white space; of one that begins with `whsec_`, as Standard Webhooks
+/// writes it, the bytes behind that, which are base64.
 ///
 /// # Errors
 /// An explanation why the file can't be read or the secret can't be used.
 pub fn read_secret(file: &Path) -> Result<Vec<u8>, String> {
-    let bytes = read_regular(file, MOST).map_err(|error| error.to_string())?;
+    usable(&read_regular(file, MOST).map_err(|error| error.to_string())?)
+}
+
+/// Reads a secret from a variable of the environment, as [`read_secret`] does from a file.
+///
+/// # Errors
+/// An explanation why the variable can't be used.
+pub fn read_secret_env(variable: &str) -> Result<Vec<u8>, String> {
+    use std::os::unix::ffi::OsStrExt;
+    let secret = std::env::var_os(variable).ok_or("the environment variable is not set")?;
+    usable(secret.as_bytes())
+}
+
+fn usable(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let secret = bytes.trim_ascii();
+    if let Some(written) = secret.strip_prefix(WEBHOOK.as_bytes()) {
+        let decoded = std::str::from_utf8(written).ok().and_then(|written| BASE64_STANDARD.decode(written).ok());
+        return decoded.filter(|bytes| WEBHOOK_BYTES.contains(&bytes.len())).ok_or_else(|| {
+            let (least, most) = (WEBHOOK_BYTES.start(), WEBHOOK_BYTES.end());
+            format!("behind {WEBHOOK} a secret has {least} to {most} bytes in base64")
+        });
+    }
     let (least, most) = (SECRET.start(), SECRET.end());
     match secret.len() {
         len if SECRET.contains(&len) => Ok(secret.to_vec()),
         len => Err(format!("a secret has {least} to {most} bytes, and this has {len}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_of_standard_webhooks_is_its_bytes() {
+        let of = |text: &str| usable(text.as_bytes());
+        assert_eq!(of(" 0123456789abcdef\n").unwrap(), b"0123456789abcdef");
+        // The example of the specification.
+        let key = of("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n").unwrap();
+        assert_eq!((key.len(), key[0]), (24, 0x31));
+        for (wrong, why) in [
+            ("short", "a secret has 16 to 4096 bytes, and this has 5"),
+            ("whsec_", "behind whsec_ a secret has 24 to 64 bytes in base64"),
+            ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS", "behind whsec_"),
+            ("whsec_MfKQ9r8GKYqrTwjUPD8I", "behind whsec_"),
+            ("whsec_no base64 at all, but long enough", "behind whsec_"),
+        ] {
+            let found = of(wrong).unwrap_err();
+            assert!(found.starts_with(why), "{wrong}: {found}");
+        }
     }
 }

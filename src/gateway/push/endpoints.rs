@@ -1,7 +1,6 @@
 //! Endpoints of the listeners that messages are pushed to, with their formats and secrets.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,23 +10,22 @@ use systole_xml::ladder::{Envelope, strict};
 
 use super::format::PushFormat;
 use crate::gateway::service::MailboxService;
+use crate::identity::Identity;
 use crate::journal::StoredMail;
 use crate::outbound::retry::Policy;
 use crate::outbound::{DeliveryOptions, Guard, OutboundDelivery, OutboundError, Secret, check_url, is_below};
-use crate::settings::{Format, Mode, Push, read_secret};
+use crate::settings::{Format, Mode, Push};
 
 /// Reason why messages can't be pushed.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum PushError {
     /// The secret of a listener can't be read.
-    #[error("the secret of {listener}, {}: {why}", .file.display())]
+    #[error("the secret of {listener}, {why}")]
     Secret {
         /// The listener.
         listener: Name,
-        /// The file of the secret.
-        file: PathBuf,
-        /// The problem of the secret.
+        /// The file or variable of the secret, and its problem.
         why: String,
     },
     /// No gateway format fits the declaration of a listener.
@@ -97,11 +95,8 @@ impl Endpoints {
         let mut endpoints = HashMap::new();
         for (name, mode) in mailboxes.modes() {
             let Mode::Push(push) = mode else { continue };
-            let read = |file: &PathBuf| {
-                let refused = |why| PushError::Secret { listener: name.clone(), file: file.clone(), why };
-                read_secret(file).map(|secret| Secret::new(&secret)).map_err(refused)
-            };
-            let secret = push.secret.as_ref().map(read).transpose()?;
+            let refused = |why| PushError::Secret { listener: name.clone(), why };
+            let secret = push.read_secret().map_err(refused)?.map(|secret| Secret::new(&secret));
             endpoints.insert(name.clone(), Endpoint { declared: push.clone(), secret, format: None });
         }
         Ok((!endpoints.is_empty()).then_some(Self(endpoints)))
@@ -156,8 +151,8 @@ impl Endpoints {
         })
     }
 
-    /// Options of deliveries, with answers of at most `answer` bytes.
-    pub(super) fn options(&self, answer: usize) -> DeliveryOptions {
+    /// Options of deliveries that the identity signs, with answers of at most `answer` bytes.
+    pub(super) fn options(&self, answer: usize, identity: Option<Arc<Identity>>) -> DeliveryOptions {
         let secrets = self.0.iter().filter_map(|(name, place)| Some((name.clone(), place.secret.clone()?)));
         let guards = self.0.iter().map(|(name, place)| (name.clone(), guard(&place.declared)));
         DeliveryOptions {
@@ -169,6 +164,7 @@ impl Endpoints {
             unpooled: self.0.keys().cloned().collect(),
             guards: guards.filter(|(name, _)| self.0[name].declared.allow_private).collect(),
             secrets: secrets.collect(),
+            identity,
             ..DeliveryOptions::default()
         }
     }

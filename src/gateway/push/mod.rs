@@ -39,7 +39,7 @@ impl PushScheduler {
     pub(super) fn new(store: MailStore, answer: usize) -> Result<Option<Self>, PushError> {
         let mailboxes = store.mailboxes.clone();
         let (Some(news), Some(clock)) = (mailboxes.pushes(), mailboxes.clock()) else { return Ok(None) };
-        let options = store.endpoints.options(answer);
+        let options = store.endpoints.options(answer, store.organism.identity().cloned());
         let engine = Engine::start(Arc::new(store), options, clock.clone())?;
         Ok(Some(Self { engine, mailboxes, news }))
     }

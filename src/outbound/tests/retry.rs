@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use systole_core::vocab::Time;
 
 use super::peer::{Act, OK, Peer, Refusing};
 use super::setup::{Sender, State, delivery, id, options, outcome, peer};
+use crate::identity::KeyFile;
 use crate::outbound::retry::Policy;
 use crate::outbound::{Cause, DeliveryOptions, OutboundDelivery, Secret, Taken, signature};
 
@@ -266,11 +268,88 @@ async fn a_delivery_is_signed_with_the_secret_of_its_target() {
         secret.verify(header, &request.body, now, signature::TOLERANCE).unwrap();
     }
     sender.deliver(delivery(8, &peer.url())).await.unwrap();
-    assert_eq!(peer.next().await.header("systole-signature"), None);
+    let unsigned = peer.next().await;
+    for header in ["systole-signature", "webhook-id", "webhook-signature", "content-digest", "signature"] {
+        assert_eq!(unsigned.header(header), None, "{header}");
+    }
     let unknown = OutboundDelivery { signed: true, target: "other".parse().unwrap(), ..delivery(9, &peer.url()) };
     let error = sender.deliver(unknown).await.unwrap_err();
     assert_eq!((error.cause, error.message.as_str()), (Cause::NoSecret, "there is no secret to sign with for other"));
     assert!(peer.rest().is_empty(), "it was not sent without");
+}
+
+/// The parts of a signature by the identity or the secret of its sender, as RFC 9421 has them: the base, and the value.
+fn signed_parts(request: &super::script::Request, url: &str) -> (String, Vec<u8>) {
+    let header =
+        |name: &str| request.header(name).unwrap_or_else(|| panic!("no {name} in {}", request.head)).to_owned();
+    let params = header("signature-input").strip_prefix("systole=").unwrap().to_owned();
+    let named = params.strip_prefix('(').and_then(|rest| rest.split_once(')')).unwrap().0;
+    let mut base = String::new();
+    for name in named.split(' ').map(|name| name.trim_matches('"')) {
+        let value = match name {
+            "@method" => "POST".to_owned(),
+            "@target-uri" => url.to_owned(),
+            header_name => header(header_name),
+        };
+        base.push_str(&format!("\"{name}\": {value}\n"));
+    }
+    base.push_str(&format!("\"@signature-params\": {params}"));
+    let value = header("signature");
+    let value = value.strip_prefix("systole=:").and_then(|rest| rest.strip_suffix(':')).unwrap();
+    let digest = ring::digest::digest(&ring::digest::SHA256, &request.body);
+    assert_eq!(header("content-digest"), format!("sha-256=:{}:", BASE64_STANDARD.encode(digest.as_ref())));
+    (base, BASE64_STANDARD.decode(value).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_keeps_the_id_of_a_webhook_and_renews_its_time() {
+    let key = b"between the two of us";
+    let mut options = DeliveryOptions { secrets: [(peer(), Secret::new(key))].into(), ..options() };
+    options.policy = Policy::default().jitter(0.0);
+    let mut peer = Peer::start([Act::CloseAfterRequest, Act::CloseAfterRequest, OK]).await;
+    let sender = Sender::start(options);
+    sender.deliver(OutboundDelivery { signed: true, ..delivery(7, &peer.url()) }).await.unwrap();
+    let mac = |bytes: &[u8]| {
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, key);
+        BASE64_STANDARD.encode(ring::hmac::sign(&key, bytes).as_ref())
+    };
+    let mut times = Vec::new();
+    for request in peer.rest() {
+        assert_eq!(request.header("webhook-id"), Some(&*id(7).to_string()));
+        let at = request.header("webhook-timestamp").unwrap().to_owned();
+        let signed = [format!("{}.{at}.", id(7)).as_bytes(), &request.body].concat();
+        assert_eq!(request.header("webhook-signature"), Some(&*format!("v1,{}", mac(&signed))));
+        let (base, value) = signed_parts(&request, &peer.url());
+        assert_eq!(mac(base.as_bytes()), BASE64_STANDARD.encode(value), "{base}");
+        assert!(base.ends_with(&format!(";created={at};keyid=\"peer\";alg=\"hmac-sha256\"")), "{base}");
+        times.push(at.parse::<u64>().unwrap());
+    }
+    // Waits of 1 and 2 s, as seconds.
+    assert_eq!(times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[tokio::test]
+async fn the_identity_of_the_organism_signs_requests_with_a_secret_and_without() {
+    let file = std::env::temp_dir().join(format!("systole-test-{}-outbound-keys", std::process::id()));
+    let mut keys = KeyFile::open(&file).unwrap();
+    keys.add(Time::default()).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let identity = keys.identity().unwrap();
+    let public = identity.keys().get(identity.id()).unwrap().point;
+    let secrets = [(peer(), Secret::new(b"between the two of us"))].into();
+    let options = DeliveryOptions { secrets, identity: Some(identity.into()), ..options() };
+    let mut peer = Peer::start([OK, OK]).await;
+    let sender = Sender::start(options);
+    for signed in [true, false] {
+        sender.deliver(OutboundDelivery { signed, ..delivery(7, &peer.url()) }).await.unwrap();
+        let request = peer.next().await;
+        assert_eq!(request.header("webhook-signature").is_some(), signed);
+        let (base, value) = signed_parts(&request, &peer.url());
+        assert!(base.ends_with(";keyid=\"1970-01-01\";alg=\"ecdsa-p256-sha256\""), "{base}");
+        let key = ring::signature::UnparsedPublicKey::new(&ring::signature::ECDSA_P256_SHA256_FIXED, public);
+        key.verify(base.as_bytes(), &value).unwrap();
+        key.verify(base.replace("POST", "PUT").as_bytes(), &value).unwrap_err();
+    }
 }
 
 #[tokio::test]
