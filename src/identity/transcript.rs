@@ -22,7 +22,7 @@ const CHUNK: usize = 64 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hash([u8; 32]);
 
-/// The reason why a text is no [`Hash`].
+/// The reason why a text is no hash of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("write the 64 hexadecimal digits that `systole thread transcript` printed")]
 pub struct HashError;

@@ -275,7 +275,9 @@ impl<'a> EntryReader<'a> {
         let rest = &self.text[self.at..];
         let is_part = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
         let name = &rest[..rest.bytes().take_while(is_part).count()];
-        if !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.len() > NAME {
+        // XML keeps names that begin so for itself.
+        let is_kept = name.starts_with("xml");
+        if !name.starts_with(|c: char| c.is_ascii_lowercase()) || is_kept || name.len() > NAME {
             return Err(self.error("a name of small letters"));
         }
         self.at += name.len();
@@ -301,7 +303,7 @@ impl<'a> EntryReader<'a> {
             text.push(c);
             text.push_str(rest);
         }
-        Ok(text)
+        if uncarriable(&text).is_some() { Err(self.error("characters of XML")) } else { Ok(text) }
     }
 }
 
@@ -568,6 +570,9 @@ mod tests {
             ("<t:message", "<t:Message"),
             (" at=", "  at="),
             (" at=", " at ="),
+            (" at=\"", " at=\"\u{0}"),
+            (" at=", " xmlns="),
+            ("&amp;", "&amp;\u{1}"),
             ("&quot;", "&#34;"),
             ("&quot;", "&apos;"),
             ("&amp;", "&"),
