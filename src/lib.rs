@@ -16,6 +16,7 @@
 //! - [`runtime`]: the runtime that turns the outputs of the core into work;
 //! - [`jobs`]: listeners with tasks: jobs, and registries of jobs;
 //! - [`listeners`]: listeners that are programs, workers, people or echoes;
+//! - [`schedules`]: messages that clients send at times, once a tick;
 //! - `config`: organisms from an `organism.yaml`, with the feature `yaml`;
 //! - `gateway`: the entrance over HTTP, and remote listeners, with the feature `gateway`;
 //! - `outbound`: deliveries to other machines over HTTP, with the feature `gateway`;
@@ -119,6 +120,7 @@ pub mod process;
 pub mod remote;
 pub mod replay;
 pub mod runtime;
+pub mod schedules;
 pub mod settings;
 #[cfg(feature = "otel")]
 pub mod telemetry;

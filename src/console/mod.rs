@@ -46,7 +46,7 @@ const LIVE_PATH: &str = "/live";
 const MOST: usize = 1000;
 
 /// The first segments of the paths of the console.
-const PATHS: [&str; 19] = [
+const PATHS: [&str; 20] = [
     "",
     "act",
     "acts",
@@ -64,6 +64,7 @@ const PATHS: [&str; 19] = [
     "messages",
     "models",
     "questions",
+    "schedules",
     "tasks",
     "threads",
 ];
@@ -325,6 +326,9 @@ fn subject(act: &Act) -> String {
     match act {
         Act::Cancel { conversation, .. } | Act::Retry { conversation, .. } => conversation.clone(),
         Act::Pause { listener } | Act::Resume { listener } => listener.clone(),
+        Act::PauseSchedule { schedule } | Act::ResumeSchedule { schedule } | Act::RunSchedule { schedule } => {
+            schedule.clone()
+        }
         _ => act.name().to_owned(),
     }
 }
@@ -335,6 +339,7 @@ async fn acts(app: &AppState, visitor: &Visitor, form: &Form) -> Result<Vec<Act>
     fields(form.text("filter").unwrap_or_default().as_bytes())?;
     let none = || Problem::bad_request("nothing is checked: check what the act is about, or choose all that match");
     let listener = || form.text("listener").ok_or_else(|| Problem::bad_request("listener: name one"));
+    let schedule = || form.text("schedule").ok_or_else(|| Problem::bad_request("schedule: name one"));
     let letters = || {
         let filter = form.text("filter").map(|filter| Place::wanted_of(&filter));
         let ids: Vec<_> = form.all("id").collect();
@@ -350,6 +355,9 @@ async fn acts(app: &AppState, visitor: &Visitor, form: &Form) -> Result<Vec<Act>
     Ok(match name.as_str() {
         "pause" => vec![Act::Pause { listener: listener()? }],
         "resume" => vec![Act::Resume { listener: listener()? }],
+        "pause-schedule" => vec![Act::PauseSchedule { schedule: schedule()? }],
+        "resume-schedule" => vec![Act::ResumeSchedule { schedule: schedule()? }],
+        "run-schedule" => vec![Act::RunSchedule { schedule: schedule()? }],
         "redrive" => vec![Act::Redrive { letters: letters()? }],
         "discard" => vec![Act::Discard { letters: letters()? }],
         "cancel" | "retry" => {

@@ -60,12 +60,13 @@ pub(super) struct Viewer {
 }
 
 /// The pages in the navigation: path, name, and whether people see it.
-const ENTRIES: [(&str, &str, bool); 8] = [
+const ENTRIES: [(&str, &str, bool); 9] = [
     ("/", "Conversations", false),
     ("/questions", "Questions", true),
     ("/dead-letters", "Dead letters", false),
     ("/mailboxes", "Mailboxes", false),
     ("/tasks", "Tasks", false),
+    ("/schedules", "Schedules", false),
     ("/listeners", "Organism", false),
     ("/models", "Models", false),
     ("/acts", "Acts", false),

@@ -18,8 +18,8 @@ use crate::gateway::pages::AppState;
 use crate::gateway::pages::Problem;
 use crate::journal::UsedDays;
 use crate::operations::{
-    ConversationRecord, LetterRecord, MessageKind, MessageRecord, Operations, Outcome, QuestionRecord, ThreadRecord,
-    Wanted,
+    ConversationRecord, LetterRecord, MessageKind, MessageRecord, Operations, Outcome, QuestionRecord, ScheduleRecord,
+    ThreadRecord, TickRecord, Wanted,
 };
 use crate::terminal::Escaped;
 
@@ -30,6 +30,9 @@ const DRAFT: usize = 8 << 10;
 const CONVERSATIONS: usize = 50;
 /// Threads of a page of a tree.
 const THREADS: usize = 200;
+/// Schedules of a page, and the last ticks of each.
+const SCHEDULES: usize = 50;
+const TICKS: usize = 5;
 /// Messages of a page of one thread.
 const MESSAGES: usize = 100;
 /// The threads whose messages are told below a tree, and the most of them of each.
@@ -53,6 +56,7 @@ enum View {
     Listeners,
     Listener(Name),
     Models,
+    Schedules,
     Acts,
 }
 
@@ -82,6 +86,7 @@ impl Place {
             ("listeners", None) => View::Listeners,
             ("listeners", Some(name)) => View::Listener(name.parse().ok()?),
             ("models", None) => View::Models,
+            ("schedules", None) => View::Schedules,
             ("acts", None) => View::Acts,
             _ => return None,
         };
@@ -158,7 +163,25 @@ impl Place {
             View::Listeners => look.listeners().await,
             View::Listener(name) => look.listener(name).await,
             View::Models => look.models().await,
+            View::Schedules => look.schedules().await,
             View::Acts => look.acts().await,
+        }
+    }
+}
+
+/// A tick of a schedule, and what came of it.
+fn tick_line(tick: &TickRecord) -> Markup {
+    html! {
+        div {
+            (time(Some(&tick.at))) " "
+            @match (&tick.conversation, tick.missed) {
+                (Some(id), _) => {
+                    a href={ "/conversations/" (id) } { (tick.outcome.as_deref().unwrap_or("sent")) }
+                    @if tick.by_hand { " by hand" }
+                },
+                (None, Some(count)) => { span.bad { (count) " missed" } },
+                (None, None) => { (tick.end) },
+            }
         }
     }
 }
@@ -733,6 +756,48 @@ impl Look<'_> {
                 empty: "No model was asked since the start.",
             }],
             foot: by_day,
+        })
+    }
+
+    async fn schedules(&self) -> Result<Page, Problem> {
+        let found = self.operations.schedules(&self.wanted(SCHEDULES)).await?;
+        let row = |item: &ScheduleRecord| {
+            let name = &item.schedule;
+            let markup = html! {
+                tr id={ "s-" (name) } {
+                    td { (name) }
+                    td { (item.timing) }
+                    td { (item.client) }
+                    td { @match &item.paused {
+                        Some(since) => { "paused since " (time(Some(since))) },
+                        None => { @for tick in &item.next { div { (tick) } } },
+                    } }
+                    td { @for tick in item.ticks.iter().take(TICKS) { (tick_line(tick)) } @if item.ticks.is_empty() { "none yet" } }
+                    td.n { (item.missed_ticks) }
+                    td { form.acts method="post" action="/act" {
+                        input type="hidden" name="schedule" value=(name);
+                        input type="hidden" name="back" value="/schedules";
+                        @match item.paused {
+                            Some(_) => { button name="act" value="resume-schedule" aria-label={ "Resume " (name) } { "Resume" } },
+                            None => { button name="act" value="pause-schedule" aria-label={ "Pause " (name) } { "Pause" } },
+                        }
+                        button name="act" value="run-schedule" aria-label={ "Run " (name) " now" } { "Run now" }
+                    } }
+                }
+            };
+            Row::new(format!("s-{name}"), markup)
+        };
+        Ok(Page {
+            title: "Schedules".into(),
+            entry: "/schedules",
+            head: html! {},
+            sections: vec![Section {
+                id: "schedules",
+                shape: Shape::Table(&["Schedule", "Ticks", "As", "Next", "Last", "Missed", "Acts"]),
+                rows: found.items.iter().map(row).collect(),
+                empty: "The organism has no schedules.",
+            }],
+            foot: self.older("/schedules", found.next.as_deref()),
         })
     }
 

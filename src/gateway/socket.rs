@@ -203,6 +203,7 @@ fn router(organism: Arc<Organism>) -> Router {
         .route("/v1/admin/mailboxes", get(|s, r| looks_at(s, Look::Mailboxes, r)))
         .route("/v1/admin/tasks", get(|s, r| looks_at(s, Look::Tasks, r)))
         .route("/v1/admin/listeners", get(|s, r| looks_at(s, Look::Listeners, r)))
+        .route("/v1/admin/schedules", get(|s, r| looks_at(s, Look::Schedules, r)))
         .route("/v1/questions", get(questions))
         .route("/v1/questions/{id}", get(question))
         .route("/v1/questions/{id}/{act}", post(act_on_question))

@@ -26,6 +26,7 @@ use crate::journal::{KeptLetter, Retry};
 #[cfg(feature = "gateway")]
 use crate::runtime::MailboxAct;
 use crate::runtime::{Conversation, Ending, NoSuchClient, SendError};
+use crate::schedules::{ScheduleAct, ScheduleRefusal};
 
 /// Dead letters that are looked for at once.
 const PAGE: usize = 500;
@@ -85,6 +86,21 @@ pub enum Act {
     Resume {
         /// The listener.
         listener: String,
+    },
+    /// Pauses a schedule until it is resumed, also over a restart: its ticks have no messages, and are not made up for.
+    PauseSchedule {
+        /// The schedule.
+        schedule: String,
+    },
+    /// Resumes a paused schedule.
+    ResumeSchedule {
+        /// The schedule.
+        schedule: String,
+    },
+    /// Sends the message of a schedule now, beside its ticks.
+    RunSchedule {
+        /// The schedule.
+        schedule: String,
     },
     /// Sets the levels of the log, until the organism ends: `debug`, or `info,systole::gateway=debug`.
     LogLevel {
@@ -183,6 +199,12 @@ pub enum ActError {
         /// The name.
         name: String,
     },
+    /// The organism has no such schedule.
+    #[error("the organism has no schedule '{name}'")]
+    NoSchedule {
+        /// The name.
+        name: String,
+    },
     /// The conversation can't be retried.
     #[error("{0}")]
     CannotRetry(String),
@@ -203,7 +225,8 @@ impl ActError {
     /// Returns whether the act would fail so on anything.
     fn is_of_all(&self) -> bool {
         match self {
-            Self::Invalid(_) | Self::NoListener { .. } | Self::NoClient(_) | Self::NotSent(_) => true,
+            Self::Invalid(_) | Self::NoListener { .. } | Self::NoSchedule { .. } => true,
+            Self::NoClient(_) | Self::NotSent(_) => true,
             Self::Refused(OperationError::Closed | OperationError::Letter(DeadLetterError::Closed)) => true,
             Self::CannotRetry(_) | Self::Refused(_) => false,
         }
@@ -220,6 +243,9 @@ impl Act {
             Self::Retry { .. } => "retry",
             Self::Pause { .. } => "pause",
             Self::Resume { .. } => "resume",
+            Self::PauseSchedule { .. } => "pause-schedule",
+            Self::ResumeSchedule { .. } => "resume-schedule",
+            Self::RunSchedule { .. } => "run-schedule",
             Self::LogLevel { .. } => "log-level",
             Self::Drain { .. } => "drain",
         }
@@ -299,6 +325,9 @@ impl Operations<'_> {
             }
             Act::Pause { listener } => only(listener.clone(), self.pause(listener).await),
             Act::Resume { listener } => only(listener.clone(), self.resume(listener).await),
+            Act::PauseSchedule { schedule } => self.scheduled(name, schedule, ScheduleAct::Pause).await,
+            Act::ResumeSchedule { schedule } => self.scheduled(name, schedule, ScheduleAct::Resume).await,
+            Act::RunSchedule { schedule } => self.scheduled(name, schedule, ScheduleAct::Run).await,
             Act::LogLevel { level } => {
                 let set = match &self.organism.log_levels {
                     Some(set) => set(level).map_err(|why| ActError::Invalid(format!("{level}: {why}"))),
@@ -504,6 +533,20 @@ impl Operations<'_> {
             parse(&raw, &shared.blueprint.limits.xml).map_err(|error| ActError::Invalid(error.to_string()))?;
         let judged = Validator::new(shared.catalog.clone()).validate(canonical);
         judged.map_err(|error| ActError::Invalid(error.to_string()))
+    }
+
+    async fn scheduled(&self, name: &'static str, of: &str, act: ScheduleAct) -> Result<Vec<Outcome>, ActError> {
+        let schedule = self.organism.schedules().get(of);
+        let schedule = schedule.ok_or_else(|| ActError::NoSchedule { name: of.to_owned() })?;
+        let (opened, result) = match schedule.act(act, self.record(name, of)).await {
+            Ok(opened) => (opened, Ok(())),
+            Err(ScheduleRefusal::Closed) => (None, Err(ActError::Refused(OperationError::Closed))),
+            Err(refusal) => (None, Err(ActError::Invalid(refusal.to_string()))),
+        };
+        let result = self.told(name, of, result, Recorded::WithEffect).await;
+        let outcomes = only(of.to_owned(), result)?;
+        let opened = opened.map(|opened| opened.to_string());
+        Ok(outcomes.into_iter().map(|outcome| Outcome { opened: opened.clone(), ..outcome }).collect())
     }
 
     async fn paused(&self, listener: &str, pause: bool, record: ActRecord) -> Result<(), ActError> {

@@ -9,13 +9,14 @@ mod look;
 mod past;
 mod question;
 mod record;
+mod schedule;
 
 pub use act::{Act, ActError, Asked, Letters, Outcome};
 pub use look::{LookError, Wanted};
 pub use past::Past;
 pub use record::{
     ActRecord, ConversationRecord, LetterRecord, ListenerRecord, MailboxRecord, MessageKind, MessageRecord, Page,
-    RestRecord, TaskRecord, ThreadRecord,
+    RestRecord, ScheduleRecord, TaskRecord, ThreadRecord, TickRecord,
 };
 
 #[cfg(feature = "gateway")]

@@ -333,6 +333,60 @@ pub struct ListenerRecord {
     pub paused: Option<String>,
 }
 
+/// A schedule: what came of its ticks, and the next ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct ScheduleRecord {
+    /// The name.
+    pub schedule: String,
+    /// The client that sends the messages.
+    pub client: String,
+    /// The ticks: `cron`, the fields and the time zone, or `every` and the interval.
+    pub timing: String,
+    /// The rule for missed ticks.
+    pub missed: String,
+    /// The rule for ticks at which an earlier conversation is open.
+    pub overlap: String,
+    /// The time since which an operator has it paused (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
+    /// The next ticks (RFC 3339), with the offset of the time zone.
+    pub next: Vec<String>,
+    /// Ticks that were missed, in all.
+    pub missed_ticks: u64,
+    /// The last ticks, newest first: 20 at most.
+    pub ticks: Vec<TickRecord>,
+}
+
+/// A tick of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct TickRecord {
+    /// The time of the tick (RFC 3339); of a run that an operator asked for, that of the run.
+    pub at: String,
+    /// What came of it: `sent`, `overlapped` (an earlier conversation was open), or `missed`.
+    pub end: String,
+    /// The number of missed ticks of which this is the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<u64>,
+    /// True if an operator asked for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_hand: bool,
+    /// The time at which the message was sent (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<String>,
+    /// The id of the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The conversation that it opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// The outcome of that, as long as the journal keeps it: `open`, `answered`, `fault`, or `unanswered` if it ended without an
+    /// answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+}
+
 /// A rest of a listener behind failures: its messages wait meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]

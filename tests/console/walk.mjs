@@ -180,7 +180,7 @@ try {
   await again.goto(`${organism.base}/?state=open&listener=boss`);
   check(await again.locator("#conversations tr").count() === 0, "all are cancelled");
 
-  for (const path of ["questions", "dead-letters", "mailboxes", "tasks", "listeners", "listeners/boss", "models", "acts"]) {
+  for (const path of ["questions", "dead-letters", "mailboxes", "tasks", "schedules", "listeners", "listeners/boss", "models", "acts"]) {
     await again.goto(`${organism.base}/${path}`);
     await live(again);
     await accessible(again, path);

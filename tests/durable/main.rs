@@ -7,5 +7,6 @@ mod journal;
 mod kill;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod schedules;
 mod simulated;
 mod stores;

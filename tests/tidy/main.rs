@@ -25,6 +25,7 @@ const MODULES: [(&str, &[&str]); 4] = [
             "runtime",
             "jobs",
             "listeners",
+            "schedules",
             "operations",
             "upgrade",
             "replay",

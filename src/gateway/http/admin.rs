@@ -25,11 +25,11 @@ use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 use crate::operations::{
     Act, ActError, ActRecord, Asked, ConversationRecord, LetterRecord, ListenerRecord, LookError, MailboxRecord,
-    MessageRecord, Operations, Outcome, Page, QuestionRecord, TaskRecord, ThreadRecord, Wanted,
+    MessageRecord, Operations, Outcome, Page, QuestionRecord, ScheduleRecord, TaskRecord, ThreadRecord, Wanted,
 };
 use crate::runtime::{Events, Observed, Organism};
 
-pub(super) fn calls() -> [Call; 13] {
+pub(super) fn calls() -> [Call; 14] {
     let page = |call: Call| {
         call.query::<String>("after", "The `next` of the page before.").limit("Entries of a page.").refuses(&[403])
     };
@@ -143,6 +143,11 @@ pub(super) fn calls() -> [Call; 13] {
                 .about("admin", "The listeners, in order of name.")
                 .answers::<Page<ListenerRecord>>(StatusCode::OK, "A page."),
         ),
+        page(
+            Call::get("/v1/admin/schedules", |State(app), caller, request| look(app, caller, Look::Schedules, request))
+                .about("admin", "The schedules, in order of name, with their last and next ticks.")
+                .answers::<Page<ScheduleRecord>>(StatusCode::OK, "A page."),
+        ),
         Call::get("/v1/admin/metrics", metrics::metrics_by_name)
             .about("admin", "The figures of /metrics, and those of each listener.")
             .answers_text("text/plain", "The figures.")
@@ -201,6 +206,7 @@ pub(in crate::gateway) enum Look {
     Tasks,
     Acts,
     Listeners,
+    Schedules,
     Events,
 }
 
@@ -354,7 +360,7 @@ impl Look {
             }
             Self::DeadLetters => &["after", "limit", "from", "listener", "payload", "fault", "text", "since", "until"],
             Self::Tasks => &["after", "limit", "job", "state", "text"],
-            Self::Threads(_) | Self::Messages(_) | Self::Mailboxes | Self::Acts | Self::Listeners => {
+            Self::Threads(_) | Self::Messages(_) | Self::Mailboxes | Self::Acts | Self::Listeners | Self::Schedules => {
                 &["after", "limit"]
             }
             Self::Message(_) => &[],
@@ -419,6 +425,7 @@ impl Glance {
             Look::Tasks => view::document(StatusCode::OK, &operations.tasks(&wanted).await?),
             Look::Acts => view::document(StatusCode::OK, &operations.acts(&wanted).await?),
             Look::Listeners => view::document(StatusCode::OK, &operations.listeners(&wanted).await),
+            Look::Schedules => view::document(StatusCode::OK, &operations.schedules(&wanted).await?),
             Look::Events => {
                 let until = Instant::now() + wait;
                 let off = || Problem::not_found("this organism makes no events");
@@ -454,7 +461,9 @@ enum ConversationState {
 impl From<ActError> for Problem {
     fn from(error: ActError) -> Self {
         match error {
-            ActError::NoListener { .. } | ActError::NoClient(_) => Self::not_found(error.to_string()),
+            ActError::NoListener { .. } | ActError::NoSchedule { .. } | ActError::NoClient(_) => {
+                Self::not_found(error.to_string())
+            }
             ActError::Invalid(why) => Self::bad_request(why),
             ActError::NotSent(error) => error.into(),
             _ => Self::stopping(),

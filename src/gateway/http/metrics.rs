@@ -196,6 +196,15 @@ pub(super) async fn metrics_by_name(State(app): State<Arc<AppState>>, caller: Ca
         ("listener_paused", "1 if an operator has paused the listener", of(|one| one.paused.is_some().into())),
         ("listener_resting", "1 if the listener rests behind failures", of(|one| one.rests.is_some().into())),
     ]);
+    let schedules = app.organism.schedules().iter().flat_map(|schedule| {
+        let label = |end: &str| vec![("schedule", schedule.spec().name().to_string()), ("end", end.to_owned())];
+        schedule.figures().map(|(end, count)| (label(end), count))
+    });
+    scrape.counters.push((
+        "schedule_ticks",
+        "Ticks of a schedule since the start by their ends (sent, overlapped, missed), and attempts to send that were refused",
+        schedules.collect(),
+    ));
     let mailboxes = app.mailboxes.modes().map(|(name, _)| {
         (vec![("mailbox", name.to_string())], app.mailboxes.look(|machine| machine.waiting_in(name)) as u64)
     });

@@ -2,6 +2,7 @@
 
 pub(super) mod asking;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use systole_core::core::{
     Answer, Arrival, Attachment, AttachmentEnd, ClientId, Egress, Emission, ExitPlace, Failure, Injected, Input,
-    Overloaded, ReadMessage, read_label,
+    OpenFilter, Overloaded, ReadMessage, read_label,
 };
 use systole_core::journal::{Op, SubmissionRecord};
 use systole_core::protocol::Request;
@@ -148,6 +149,49 @@ impl Client {
         let submission = SubmissionRecord { id, client, root, key };
         self.inject_with(root, envelope, vec![Op::Submitted(submission)], Way::default())?;
         Ok(root)
+    }
+
+    /// Draws the id of a new conversation.
+    pub(crate) fn root(&self) -> ThreadId {
+        self.shared.root()
+    }
+
+    /// Sends the bytes of one envelope as the only message of a conversation of that id, with operations that are written in the
+    /// step that takes them. Returns a future that is ready when the step is durable.
+    /// `by_journal`: the answers are found in the journal, and need no place in the exit.
+    ///
+    /// # Errors
+    /// [`SendError`] if they were not taken. After [`SendError::Closed`] of the future they may still have been, if the organism
+    /// has ended.
+    pub(crate) fn send_with(
+        &self,
+        root: ThreadId,
+        envelope: Bytes,
+        ops: Vec<Op>,
+        by_journal: bool,
+    ) -> Result<impl Future<Output = Result<(), SendError>> + Send + use<>, SendError> {
+        let exit = match by_journal {
+            #[cfg(feature = "gateway")]
+            true => ExitKind::Journal,
+            _ => ExitKind::Memory,
+        };
+        let taken = self.inject_with(root, envelope, ops, Way { exit, ..Way::default() })?;
+        Ok(async { taken.await.map_err(|_| SendError::Closed) })
+    }
+
+    /// Returns whether one of these conversations is open.
+    pub(crate) async fn has_open(&self, among: HashSet<ThreadId>) -> bool {
+        if among.is_empty() {
+            return false;
+        }
+        let wanted = OpenFilter { limit: 1, among: Some(Arc::new(among)), ..OpenFilter::default() };
+        let open = self.shared.look(move |core| !core.open_conversations(&wanted).is_empty()).await;
+        open.contains(&true)
+    }
+
+    /// Returns whether the organism takes no more messages.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.shared.closed.load(Ordering::Acquire)
     }
 
     /// Reads the id that the sender of an envelope gave it; `None` if it has none, or is no message of this client.

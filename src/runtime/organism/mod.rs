@@ -298,7 +298,6 @@ impl Organism {
     }
 
     /// The room for the promises to clients, where there is a store.
-    #[cfg(feature = "gateway")]
     pub(crate) fn room(&self) -> Option<Arc<Room>> {
         self.room.clone()
     }

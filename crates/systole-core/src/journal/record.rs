@@ -680,7 +680,7 @@ pub struct ActRecord {
     pub opened: Option<ThreadId>,
 }
 
-/// The state of a listener, kept with its inbox.
+/// The state of a party beside the cores: of a listener, kept with its inbox, or of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateRecord {
     /// The listener.

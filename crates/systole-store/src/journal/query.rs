@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::{OptionalExtension, Params, named_params};
 use systole_core::core::{Egress, Usage};
 use systole_core::journal::{
-    EgressRecord, JournalError, JournalErrorKind, MailRecord, MailStatus, Moment, Number, SubmissionRecord, TaskRecord,
+    EgressRecord, JournalError, JournalErrorKind, MailRecord, MailStatus, Moment, Number, StateRecord,
+    SubmissionRecord, TaskRecord,
 };
 use systole_core::vocab::{FaultCode, MessageId, Name, QName, ThreadId, Time, XmlLimits};
 use systole_xml::ladder::{Raw, parse};
@@ -488,6 +489,13 @@ impl Query for JournalQuery {
 
     fn acts(&self, before: Option<Time>, limit: usize) -> Answering<'_, (Vec<KeptAct>, bool)> {
         Box::pin(self.look(move |reader| beside::acts(reader, before, limit)))
+    }
+
+    fn state(&self, of: Name) -> Answering<'_, Option<StateRecord>> {
+        Box::pin(self.look(move |reader| {
+            let found = reader.rows("WHERE listener = ?1", [of.as_str()], |_, state: StateRecord, _, _| Ok(state))?;
+            Ok(found.into_iter().next())
+        }))
     }
 
     fn message(&self, id: MessageId) -> Answering<'_, Vec<KeptMessage>> {

@@ -8,7 +8,7 @@ use std::{fmt, io};
 
 use systole_core::core::Usage;
 use systole_core::journal::{
-    Journal, JournalError, LetterRecord, Moment, Number, Owner, SubmissionRecord, TaskRecord, ThreadRecord,
+    Journal, JournalError, LetterRecord, Moment, Number, Owner, StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use systole_xml::ladder::transcript::Entry;
@@ -234,6 +234,9 @@ pub trait Query: fmt::Debug + Send + Sync {
 
     /// Lists the acts of operators before a time, newest first, and whether there are more.
     fn acts(&self, before: Option<Time>, limit: usize) -> Answering<'_, (Vec<KeptAct>, bool)>;
+
+    /// Reads the state that a party beside the cores keeps under a name.
+    fn state(&self, of: Name) -> Answering<'_, Option<StateRecord>>;
 
     /// Finds a message in a mailbox of a thread, with all that its handler did.
     fn message(&self, id: MessageId) -> Answering<'_, Vec<KeptMessage>>;
