@@ -46,6 +46,7 @@ pub(super) enum Shape {
     Human,
     Announce,
     Teams,
+    Schedule,
     Job,
     Jobs,
 }
@@ -85,6 +86,7 @@ impl Shape {
             Self::Human => "{ people: [ada, operator] }",
             Self::Announce => "{ command: [./announce] }",
             Self::Teams => "{ team-a: [ada, bob] }",
+            Self::Schedule => "{ name: daily, cron: \"0 8 * * *\", as: cli, message: \"<report/>\" }",
             Self::Job => "{ owner: cli }",
             Self::Jobs => "{ absent: keep }",
         }
@@ -95,7 +97,18 @@ impl Shape {
         use Shape::*;
         matches!(
             self,
-            Organism | Client | Listener | Backend | Rule | ToolCall | Model | McpListener | Remote | Job | Jobs
+            Organism
+                | Client
+                | Listener
+                | Backend
+                | Rule
+                | ToolCall
+                | Model
+                | McpListener
+                | Remote
+                | Schedule
+                | Job
+                | Jobs
         )
     }
 

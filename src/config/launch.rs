@@ -22,6 +22,7 @@ use crate::mcp::client::McpListener;
 use crate::model::{Llm, LlmError, ModelListener};
 use crate::replay::RecordedListener;
 use crate::runtime::{Organism, OrganismBuilder, StartError};
+use crate::schedules::{AnswersTo, Scheduler, SchedulerError};
 #[cfg(feature = "gateway")]
 use crate::settings::{LlmSettings, ModelSettings};
 #[cfg(feature = "otel")]
@@ -52,6 +53,8 @@ pub struct ConfiguredOrganism {
     #[cfg(feature = "gateway")]
     #[expect(dead_code, reason = "it announces as long as it is there")]
     announcer: Option<Announcer>,
+    /// Ended before the organism.
+    schedules: Option<Scheduler>,
     /// The organism.
     pub organism: Arc<Organism>,
     #[cfg(feature = "gateway")]
@@ -87,6 +90,9 @@ pub enum LaunchError {
     #[cfg(feature = "gateway")]
     #[error(transparent)]
     Llm(#[from] LlmError),
+    /// The schedules can't run.
+    #[error(transparent)]
+    Schedules(#[from] SchedulerError),
     /// Each backend of a listener that a model speaks for is left out.
     #[error("'{listener}' has no model to ask: each of its backends is left out by its when_env or unless_env")]
     NoModel {
@@ -250,6 +256,9 @@ impl Config {
                 ListenerKind::Model(_) | ListenerKind::Remote(_) => return Err(LaunchError::NotBuilt),
             };
         }
+        for schedule in self.schedules {
+            builder = builder.schedule(schedule);
+        }
         #[cfg(feature = "gateway")]
         if let Some(gateway) = &gateway {
             builder = gateway.install(builder);
@@ -322,10 +331,17 @@ impl ConfiguredBuilder {
             None => builder,
         };
         let organism = Arc::new(builder.start()?);
-        #[cfg(not(feature = "gateway"))]
-        let _ = local;
         #[cfg(feature = "gateway")]
         let gateway = self.gateway.map(|gateway| gateway.serve(&organism, local)).transpose()?;
+        #[cfg(feature = "gateway")]
+        let is_served = gateway.is_some();
+        #[cfg(not(feature = "gateway"))]
+        let is_served = false;
+        let schedules = Scheduler::start(&organism, |client| match local.contains(&client.as_str()) {
+            true => AnswersTo::Program,
+            false if is_served => AnswersTo::Gateway,
+            false => AnswersTo::Nobody,
+        })?;
         #[cfg(feature = "gateway")]
         let others = axum::Router::new();
         #[cfg(feature = "mcp")]
@@ -348,6 +364,7 @@ impl ConfiguredBuilder {
             mcp: self.mcp,
             #[cfg(feature = "otel")]
             traces: traces.map(|traces| traces.follow(&organism)).transpose()?,
+            schedules,
             organism,
         })
     }
@@ -390,6 +407,7 @@ impl ConfiguredOrganism {
     /// Closes the entrances other than this program: no further messages are accepted there. Returns whether there is
     /// one.
     pub fn close_entrances(&self) -> bool {
+        self.schedules.iter().for_each(Scheduler::stop);
         #[cfg(feature = "gateway")]
         self.gateway.iter().for_each(Serving::stop);
         #[cfg(feature = "gateway")]

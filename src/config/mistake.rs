@@ -462,6 +462,14 @@ pub enum Mistake {
         /// The remedy.
         help: String,
     },
+    /// A schedule that can't run.
+    #[error("{problem}")]
+    Schedule {
+        /// The problem.
+        problem: String,
+        /// The remedy.
+        help: String,
+    },
     /// A mailbox that no listener has.
     #[error("'{name}' has no mailbox to read: it is no remote listener, or is pushed to")]
     NoMailbox {

@@ -43,6 +43,7 @@ mod program;
 mod python;
 mod reader;
 mod remote;
+mod schedule;
 mod schema;
 mod schemas;
 mod short_form;
@@ -74,6 +75,7 @@ use crate::listeners::mcp::McpListenerSettings;
 use crate::listeners::worker::WorkerSpec;
 use crate::process::{CommandSpec, Variable};
 use crate::replay::Tape;
+use crate::schedules::ScheduleSpec;
 use crate::settings::{GatewaySettings, LlmSettings, McpSettings, Mode, ModelSettings};
 use finding::File;
 use listener::{Program, Written};
@@ -115,6 +117,8 @@ pub struct Config {
     pub drain: Option<Duration>,
     /// The backends of models, if there are any.
     pub llm: Option<LlmSettings>,
+    /// The schedules, in the order of the file.
+    pub schedules: Vec<ScheduleSpec>,
     /// Mistakes that don't keep the organism from running.
     pub warnings: Vec<ConfigFinding>,
     prefixes: Prefixes,
@@ -206,7 +210,7 @@ impl Config {
     }
 
     /// Returns the organism for replays, with its steps in that journal: only `live` listeners run, all others answer from the
-    /// tape. It has no gateway, serves no hosts, and signs nothing; programs find `SYSTOLE_REPLAY=1` in their environment.
+    /// tape. It has no gateway and no schedules, serves no hosts, and signs nothing; programs find `SYSTOLE_REPLAY=1` in their environment.
     ///
     /// # Errors
     /// [`NotReplayed`]: the first of the live listeners that can't run in a replay.
@@ -241,7 +245,7 @@ impl Config {
         let unsigned = Self { identity: None, ..self };
         #[cfg(not(feature = "gateway"))]
         let unsigned = self;
-        Ok(Self { blueprint, journal: Some(journal), gateway: None, mcp: None, ..unsigned })
+        Ok(Self { blueprint, journal: Some(journal), gateway: None, mcp: None, schedules: Vec::new(), ..unsigned })
     }
 
     /// Lists the listeners that models speak for.
@@ -378,6 +382,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     let mailboxes = check::mailboxes(reader, &organism);
     check::signed(reader, &organism);
     llm::check(reader, &organism);
+    let schedules = schedule::check(reader, &organism, catalog.as_ref(), &blueprint);
     molecule::check(reader, &organism);
     mcp::check(reader, &organism);
     let kept = organism.journal.as_ref().map(|journal| journal.retention.age);
@@ -409,6 +414,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
         mcp,
         drain,
         llm,
+        schedules,
         warnings: Vec::new(),
         prefixes,
     }

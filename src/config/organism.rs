@@ -23,6 +23,7 @@ use super::listener::{self, Listener, ListenerKeys};
 use super::llm::{self, Llm, LlmKeys};
 use super::mcp::{self, Mcp, McpKeys};
 use super::reader::{At, Reader};
+use super::schedule::{self, SchedulesKey};
 use super::short_form::{self, Called, Prefixes};
 use super::{Mistake, molecule};
 #[cfg(feature = "gateway")]
@@ -48,6 +49,7 @@ pub(super) struct Organism {
     pub(super) clients: Vec<Speaker>,
     pub(super) listeners: Vec<Listener>,
     pub(super) teams: Teams,
+    pub(super) schedules: Vec<schedule::Written>,
     /// True if each listener could be read: else no missing listener is reported.
     pub(super) complete: bool,
 }
@@ -111,6 +113,8 @@ mapping! {
         llm: LlmKeys<'static>;
         /// Clients, which send messages from outside.
         clients: List<ClientKeys<'static>>;
+        /// Messages that clients send at times (docs/schedules.md).
+        schedules: SchedulesKey<'static>;
         /// Names for several people in lists of people (docs/people.md).
         teams: TeamsKey;
         /// Listeners, which accept messages.
@@ -209,6 +213,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let clients = keys.clients.node.and_then(|node| reader.items(node, entries)).unwrap_or_default();
     let mut clients: Vec<_> = clients.iter().filter_map(|node| speaker(reader, node)).collect();
     let teams = keys.teams.node.map(|node| human::teams(reader, node)).unwrap_or_default();
+    let schedules = keys.schedules.node.map(|node| schedule::read(reader, node, &limits)).unwrap_or_default();
     let node = keys.listeners.node;
     let entries = node.and_then(|node| reader.items(node, Items::Maps { shape: Shape::Listener, lead: "name" }));
     if let (Some([]), Some(node)) = (entries, node) {
@@ -238,6 +243,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
         clients,
         listeners,
         teams,
+        schedules,
         complete,
     })
 }

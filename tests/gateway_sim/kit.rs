@@ -27,6 +27,7 @@ use systole::ladder::Raw;
 use systole::listeners::echo::EchoListener;
 use systole::listeners::human::{HumanListener, People};
 use systole::runtime::{LocalBoxFuture, Organism, OrganismBuilder, RawListener, RunContext};
+use systole::schedules::{AnswersTo, Scheduler};
 use systole::testing::{Kit, World};
 use systole::vocab::{Name, Time};
 use tokio::task::JoinHandle;
@@ -95,6 +96,9 @@ pub(crate) struct Site {
 }
 
 struct Running {
+    /// Dropped before the kit.
+    #[expect(dead_code, reason = "it runs as long as it is there")]
+    scheduler: Option<Scheduler>,
     kit: Kit,
     router: Router,
     /// The kind of the principal of each name that can have a token.
@@ -146,7 +150,7 @@ impl Site {
         let mut kit = world.start(builder).unwrap();
         let router = kit.serve(gateway, &[CLIENT]).unwrap();
         let (kinds, address) = (kinds(kit.organism().blueprint(), []), kit.address());
-        let running = Rc::new(RefCell::new(Some(Running { kit, router, kinds })));
+        let running = Rc::new(RefCell::new(Some(Running { scheduler: None, kit, router, kinds })));
         Self { folder, programs: BTreeMap::new(), world, address, running }
     }
 
@@ -170,7 +174,9 @@ impl Site {
         let gateway = if is_facade { systole::molecule::serve(gateway, blueprint) } else { gateway };
         let router = kit.serve(gateway, &[CLIENT]).unwrap();
         self.address = kit.address();
-        *self.running.borrow_mut() = Some(Running { kit, router, kinds });
+        let read = |client: &Name| if client.as_str() == CLIENT { AnswersTo::Program } else { AnswersTo::Gateway };
+        let scheduler = kit.block_on(async { Scheduler::start(kit.organism(), read) }).unwrap();
+        *self.running.borrow_mut() = Some(Running { scheduler, kit, router, kinds });
     }
 
     /// The organism, as `systole run` builds it.
@@ -187,6 +193,9 @@ impl Site {
             .retention(journal.retention);
         if let Some(identity) = &config.identity {
             builder = builder.identity(identity.clone());
+        }
+        for schedule in &config.schedules {
+            builder = builder.schedule(schedule.clone());
         }
         let people = People::new();
         builder = builder.people(&people);

@@ -29,6 +29,7 @@ mod push;
 mod readers;
 mod remote;
 mod room;
+mod schedules;
 mod signed;
 mod site;
 mod stop;

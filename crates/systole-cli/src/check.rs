@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use systole::config::{Config, ListenerKind};
+use systole::runtime::clock::Clock;
 use systole::upgrade::{Cause, Conflict, OpenWork, conflicts};
 use systole_core::core::Blueprint;
 use systole_core::journal::Owner;
@@ -69,6 +70,7 @@ pub(super) fn check(args: &Check) -> Result<ExitCode, Failure> {
     backends(&mut page, &config)?;
     contracts(&mut page, blueprint)?;
     people(&mut page, &config)?;
+    schedules(&mut page, &config)?;
     page.finish()?;
     Ok(ExitCode::SUCCESS)
 }
@@ -160,6 +162,21 @@ fn people(page: &mut Page, config: &Config) -> Result<(), Failure> {
             }
             (false, false) => page.line(format_args!("# {} answer for '{}'", people.join(", "), contract.name))?,
         }
+    }
+    Ok(())
+}
+
+/// Prints the next ticks of each schedule.
+fn schedules(page: &mut Page, config: &Config) -> Result<(), Failure> {
+    if !config.schedules.is_empty() {
+        page.line("schedules:")?;
+    }
+    let now = Clock::real().now();
+    for spec in &config.schedules {
+        let timing = spec.timing();
+        let next: Vec<_> = timing.following(now, 3).into_iter().map(|tick| quoted(&timing.shown(tick))).collect();
+        page.line(format_args!("  - name: {}", spec.name()))?;
+        page.line(format_args!("    next: [{}]", next.join(", ")))?;
     }
     Ok(())
 }

@@ -39,6 +39,7 @@ mod print;
 mod replay;
 mod report;
 mod run;
+mod schedule;
 mod screen;
 #[cfg_attr(not(feature = "libxml"), path = "second_opinion/none.rs")]
 mod second_opinion;
@@ -121,6 +122,9 @@ enum Command {
     Mailboxes(look::Mailboxes),
     /// Show the tasks of jobs
     Tasks(look::Tasks),
+    /// Show the schedules, what came of their ticks, and the next ones; pause, resume and run one
+    #[command(subcommand)]
+    Schedule(schedule::Action),
     /// Show what operators did, and with which effect
     Audit(look::Audit),
     /// Show what the listeners of a running organism do, and its open conversations
@@ -254,6 +258,7 @@ fn main() -> ExitCode {
         Command::Thread(action) => thread::run(&action),
         Command::Replay(args) => replay::replay(&args),
         Command::Dead(action) => dead::run(&action),
+        Command::Schedule(action) => schedule::run(&action),
         Command::Mailboxes(args) => look::mailboxes(&args),
         Command::Tasks(args) => look::tasks(&args),
         Command::Audit(args) => look::audit(&args),

@@ -156,7 +156,7 @@ pub(super) fn acted(journal: &NamedJournal, act: &Value) -> Result<Vec<Value>, F
     Ok(answer["outcomes"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 
-fn look(journal: &NamedJournal, path: &str) -> Result<Value, Failure> {
+pub(super) fn look(journal: &NamedJournal, path: &str) -> Result<Value, Failure> {
     call(journal, Method::GET, path, Vec::new())
 }
 

@@ -46,6 +46,8 @@ mod replay;
 mod retry;
 mod run;
 #[cfg(feature = "gateway")]
+mod schedules;
+#[cfg(feature = "gateway")]
 mod secrets;
 #[cfg(feature = "gateway")]
 mod signatures;
