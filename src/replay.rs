@@ -1,12 +1,13 @@
 //! Replays: recorded conversations once more, with some listeners of another version of their organism.
 //!
 //! The listeners that are *live* run. All others give the answers that are recorded, so nothing that they do outside of the
-//! organism happens again. The clients' messages are those of the [`Recording`]. What comes of them is a recording, too, in a
-//! journal of its own, and [`differences`] compares the two.
+//! organism happens again; their recorded requests are made again where a live listener is below. The clients' messages are those
+//! of the [`Recording`]. What comes of them is a recording, too, in a journal of its own, and [`compare`] compares the two.
 //!
-//! A request finds its recorded answer by its listener and its canonical bytes. One that was not recorded gets the fault
-//! `listener-failed`. Programs that are live act outside of the organism as ever; `SYSTOLE_REPLAY=1` in their environment tells
-//! them that they should not.
+//! A request finds its recorded answer by its listener, its canonical bytes, and the name of its caller. One that was not recorded
+//! gets the fault `listener-failed`; one that has no recorded answer waits. A replay ends when nothing but such requests is left.
+//! Programs that are live act outside of the organism as ever; `SYSTOLE_REPLAY=1` in their environment tells them that they should
+//! not.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use systole_core::core::{Body, Emission, EmissionKind, Failure, HandlerOutcome, Message};
+use systole_core::core::{Body, Emission, EmissionKind, Failure, HandlerOutcome, Join, Message, Routing};
 use systole_core::journal::{
     BodyRecord, EgressRecord, FanId, JournalError, MessageRecord, Number, Owner, ReplyTo, ThreadRecord,
 };
@@ -27,7 +28,8 @@ use systole_xml::vocab::XmlLimits;
 
 use crate::journal::{HistoryRecord, Reader, ThreadEntry};
 use crate::runtime::{
-    Conversation, IntoRequest, LocalBoxFuture, NoSuchClient, Organism, RawListener, RunContext, SendError, call_to,
+    Conversation, Emit, IntoRequest, LocalBoxFuture, NoSuchClient, Organism, RawListener, RunContext, SendError, call,
+    call_to,
 };
 use crate::upgrade::{Cause, Conflict};
 
@@ -145,9 +147,12 @@ impl Recording {
                         }
                     }
                     HistoryRecord::Awaited(_, fan, settled) => {
+                        let is_of_core = settled.outcome.as_ref().is_ok_and(|reply| reply.from == Name::core());
                         let outcome =
                             settled.outcome.map_or_else(Outcome::Fault, |reply| Outcome::Reply(reply.payload));
-                        answers.awaited.insert((fan, settled.index), outcome);
+                        if !is_of_core {
+                            answers.awaited.insert((fan, settled.index), outcome);
+                        }
                     }
                     HistoryRecord::Left(egress, _) => answers.left.push(egress),
                     HistoryRecord::Refused(_) | HistoryRecord::Said(_) | HistoryRecord::Recorded(_) => {}
@@ -171,12 +176,32 @@ impl Recording {
             let path = by_number[&record.number].path(&by_number);
             exchanges.push(Exchange { caller, path, listener: listener.clone(), request, outcome });
         }
+        if answers.has_replies() {
+            return Err(ReplayError::Forgotten(conversation));
+        }
         Ok(Self { conversation, client: client.clone(), is_open: root.closed.is_none(), exchanges })
+    }
+
+    /// A conversation of which nothing is recorded, since each message of the client was refused.
+    pub fn refused(conversation: ThreadId, client: Name) -> Self {
+        Self { conversation, client, is_open: false, exchanges: Vec::new() }
     }
 
     /// Lists the requests that the handler of another one made, or the client.
     fn calls(&self, caller: Option<usize>) -> impl Iterator<Item = usize> {
         (0..self.exchanges.len()).filter(move |&at| self.exchanges[at].caller == caller)
+    }
+
+    /// Tells of each exchange whether a live listener handles it, or one below it.
+    fn reaching(&self, live: &BTreeSet<Name>) -> Vec<bool> {
+        let mut reaching: Vec<bool> = self.exchanges.iter().map(|one| live.contains(&one.listener)).collect();
+        // A call comes later than its caller.
+        for at in (0..reaching.len()).rev() {
+            if let (true, Some(caller)) = (reaching[at], self.exchanges[at].caller) {
+                reaching[caller] = true;
+            }
+        }
+        reaching
     }
 }
 
@@ -206,7 +231,7 @@ struct Answers {
 
 impl Answers {
     fn add(&mut self, message: MessageRecord) {
-        let Some(to) = message.in_reply_to else { return };
+        let Some(to) = message.in_reply_to.filter(|_| message.from != Name::core()) else { return };
         let outcome = match message.body {
             BodyRecord::Payload(payload) => Outcome::Reply(payload),
             BodyRecord::Fault(fault) | BodyRecord::Fatal(fault) => Outcome::Fault(fault),
@@ -231,6 +256,12 @@ impl Answers {
         }
     }
 
+    /// Returns whether replies are left: the threads that gave them are not kept. A fault may be the answer to a request that
+    /// opened no thread.
+    fn has_replies(&self) -> bool {
+        self.received.values().chain(self.awaited.values()).any(|outcome| matches!(outcome, Outcome::Reply(_)))
+    }
+
     /// Takes the answer to a message of the client: it has the label of that, and comes from its listener, or is a fault.
     fn take_left(&mut self, thread: &ThreadRecord) -> Outcome {
         let is_of_label = |egress: &EgressRecord| egress.in_reply_to == thread.label;
@@ -243,37 +274,88 @@ impl Answers {
 }
 
 /// The recordings of the conversations that are being replayed, from which the listeners that are not live answer.
-#[derive(Clone, Default)]
-pub struct Tape(Arc<Mutex<HashMap<ThreadId, Playing>>>);
+#[derive(Clone)]
+pub struct Tape {
+    live: Arc<BTreeSet<Name>>,
+    playing: Arc<Mutex<HashMap<ThreadId, Playing>>>,
+}
 
 struct Playing {
     recording: Arc<Recording>,
+    /// The exchanges that a live listener handles, or one below.
+    reaching: Vec<bool>,
     /// The exchanges whose answers were given.
     given: Vec<bool>,
 }
 
+/// The recorded reaction to a request.
+struct Reaction {
+    /// Requests below which a live listener is.
+    calls: Vec<(Name, Bytes)>,
+    outcome: Outcome,
+}
+
 impl Tape {
-    fn lock(&self) -> MutexGuard<'_, HashMap<ThreadId, Playing>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Makes a tape for replays in which these listeners run.
+    pub fn new(live: BTreeSet<Name>) -> Self {
+        Self { live: Arc::new(live), playing: Arc::default() }
     }
 
-    /// Finds the recorded outcome of a request: the first that was not given yet; else the last one, for the same request is
-    /// answered alike however often it is made.
-    fn outcome(&self, conversation: ThreadId, listener: &Name, request: &Bytes) -> Option<Outcome> {
+    /// Returns the listeners that run.
+    pub fn live(&self) -> &BTreeSet<Name> {
+        &self.live
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ThreadId, Playing>> {
+        self.playing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts the recorded answers that were given in a conversation.
+    fn given(&self, conversation: ThreadId) -> usize {
+        self.lock().get(&conversation).map_or(0, |playing| playing.given.iter().filter(|&&given| given).count())
+    }
+
+    /// Waits until nothing is left in the organism but requests without a recorded answer. A handler that waits for one may
+    /// still do something else, so a second has to pass without another request.
+    async fn is_through(&self, conversation: ThreadId, organism: &Organism) {
+        let mut before = None;
+        loop {
+            organism.run_until_idle().await;
+            let given = self.given(conversation);
+            if before.replace(given) == Some(given) {
+                return;
+            }
+            tokio::time::sleep(QUIET).await;
+        }
+    }
+
+    /// Finds the recorded reaction to a request: that to one of the same caller, if there is one, and the first that was not
+    /// given yet; else the last one, for the same request is answered alike however often it is made.
+    fn reaction(&self, conversation: ThreadId, from: &Name, listener: &Name, request: &Bytes) -> Option<Reaction> {
         let mut playing = self.lock();
-        let Playing { recording, given } = playing.get_mut(&conversation)?;
+        let Playing { recording, reaching, given } = playing.get_mut(&conversation)?;
+        let exchanges = &recording.exchanges;
         let is_alike = |one: &Exchange| one.listener == *listener && one.request == *request;
-        let alike: Vec<usize> = (0..given.len()).filter(|&at| is_alike(&recording.exchanges[at])).collect();
+        let mut alike: Vec<usize> = (0..exchanges.len()).filter(|&at| is_alike(&exchanges[at])).collect();
+        let is_of_caller = |at: usize| match exchanges[at].caller {
+            Some(caller) => exchanges[caller].listener == *from,
+            None => recording.client == *from,
+        };
+        if alike.iter().any(|&at| is_of_caller(at)) {
+            alike.retain(|&at| is_of_caller(at));
+        }
         let at = alike.iter().find(|&&at| !given[at]).or(alike.last()).copied()?;
         given[at] = true;
-        Some(recording.exchanges[at].outcome.clone())
+        let calls = recording.calls(Some(at)).filter(|&call| reaching[call]);
+        let calls = calls.map(|call| (exchanges[call].listener.clone(), exchanges[call].request.clone())).collect();
+        Some(Reaction { calls, outcome: exchanges[at].outcome.clone() })
     }
 }
 
 /// Two handles are equal if they are of the same tape.
 impl PartialEq for Tape {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.playing, &other.playing)
     }
 }
 
@@ -281,7 +363,7 @@ impl Eq for Tape {}
 
 impl fmt::Debug for Tape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tape").finish_non_exhaustive()
+        f.debug_struct("Tape").field("live", &self.live).finish_non_exhaustive()
     }
 }
 
@@ -291,41 +373,60 @@ pub(crate) struct RecordedListener {
     tape: Tape,
 }
 
+/// Requests that a recorded listener makes at once.
+const AT_ONCE: usize = 64;
+/// The time without a request behind which a replay is through.
+const QUIET: Duration = Duration::from_secs(1);
+
 impl RecordedListener {
     pub(crate) fn new(name: Name, tape: Tape) -> Self {
         Self { name, tape }
     }
 
-    fn answer(&self, message: &Message) -> HandlerOutcome {
+    async fn answer(&self, message: &Message, context: &RunContext) -> HandlerOutcome {
         let Body::Payload { payload, .. } = &message.body else { return HandlerOutcome::Emitted(Vec::new()) };
         let request = payload.payload();
         if *request.root() == boot_qname() {
             return HandlerOutcome::Emitted(Vec::new());
         }
         let failed = |why: &str| HandlerOutcome::Failed(Failure::new(why));
-        match self.tape.outcome(message.root, &self.name, request.bytes()) {
-            Some(Outcome::Reply(reply)) => match parse(&Raw::new(reply), &XmlLimits::UNLIMITED) {
+        let reaction = self.tape.reaction(message.root, &message.from, &self.name, request.bytes());
+        let Some(Reaction { calls, outcome }) = reaction else {
+            return failed("no answer is recorded: this request was not made");
+        };
+        for calls in calls.chunks(AT_ONCE) {
+            let calls = calls.iter().filter_map(|(listener, request)| {
+                Some(call_to(listener.as_str(), parse(&Raw::new(request.clone()), &XmlLimits::UNLIMITED).ok()?))
+            });
+            // Their answers change nothing here: they are compared.
+            let _ = context.thread().call_all_any(calls.collect::<Vec<_>>(), Join::Settled).await;
+        }
+        match outcome {
+            Outcome::Reply(reply) => match parse(&Raw::new(reply), &XmlLimits::UNLIMITED) {
                 Ok(reply) => {
                     let (to, thread, payload) = (None, None, Draft::Canonical(reply));
                     HandlerOutcome::Emitted(vec![Emission { kind: EmissionKind::Reply, to, thread, payload }])
                 }
                 Err(error) => failed(&format!("the recorded reply can't be read: {error}")),
             },
-            Some(Outcome::Fault(fault)) => HandlerOutcome::Failed(Failure::passing(fault)),
-            Some(Outcome::None) => failed("the recorded request had no answer"),
-            None => failed("no answer is recorded: this request was not made"),
+            Outcome::Fault(fault) => HandlerOutcome::Failed(Failure::passing(fault)),
+            Outcome::None => {
+                context.unattended();
+                std::future::pending().await
+            }
         }
     }
 }
 
 impl RawListener for RecordedListener {
-    fn run(self: Rc<Self>, message: Message, _: RunContext) -> LocalBoxFuture<HandlerOutcome> {
-        Box::pin(std::future::ready(self.answer(&message)))
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
+        Box::pin(async move { self.answer(&message, &context).await })
     }
 }
 
 /// Sends the messages of a recorded conversation to an organism whose listeners answer from the tape, each behind the answer
-/// to the one before. Returns the id of the new conversation when that has ended.
+/// to the one before. Returns the id of the new conversation when that has ended, or nothing is left in the organism but requests
+/// without a recorded answer.
 ///
 /// # Errors
 /// [`ReplayError`]: the client is not there, a message is not taken, or the conversation does not end within that time.
@@ -340,32 +441,88 @@ pub async fn play(
 ) -> Result<ThreadId, ReplayError> {
     let mut conversation = organism.client(recording.client.as_str())?.converse();
     let id = conversation.id();
-    let given = vec![false; recording.exchanges.len()];
-    tape.lock().insert(id, Playing { recording: recording.clone(), given });
-    let played = tokio::time::timeout(within, send_all(&mut conversation, &recording)).await;
-    // Cancels it, unless it has ended.
-    drop(conversation);
+    let (reaching, given) = (recording.reaching(tape.live()), vec![false; recording.exchanges.len()]);
+    tape.lock().insert(id, Playing { recording: recording.clone(), reaching, given });
+    let played = tokio::time::timeout(within, send_all((organism, tape), &mut conversation, &recording)).await;
+    // Cancels what is left of it.
+    conversation.cancel();
     tape.lock().remove(&id);
     played.map_err(|_| ReplayError::Late(within))??;
     Ok(id)
 }
 
-async fn send_all(conversation: &mut Conversation, recording: &Recording) -> Result<(), ReplayError> {
-    let requests: Vec<_> = recording.calls(None).map(|at| &recording.exchanges[at]).collect();
-    let Some((last, before)) = requests.split_last() else { return Ok(()) };
-    let payload = |exchange: &Exchange| -> Result<Canonical, ReplayError> {
-        let read = parse(&Raw::new(exchange.request.clone()), &XmlLimits::UNLIMITED);
-        read.map_err(|error| ReplayError::Unreadable { conversation: recording.conversation, error })
-    };
-    for exchange in before {
-        conversation.send(call_to(exchange.listener.as_str(), payload(exchange)?))?;
-        if exchange.outcome != Outcome::None {
-            conversation.receive().await;
+async fn send_all(
+    (organism, tape): (&Organism, &Tape),
+    conversation: &mut Conversation,
+    recording: &Recording,
+) -> Result<(), ReplayError> {
+    let id = conversation.id();
+    let messages = messages(organism, recording)?;
+    let Some((last, before)) = messages.split_last() else { return Ok(()) };
+    for message in before {
+        conversation.send(message.request())?;
+        for _ in 0..message.answers {
+            tokio::select! {
+                biased;
+                _ = conversation.receive() => {}
+                // It does not come this time.
+                () = tape.is_through(id, organism) => break,
+            }
         }
     }
-    conversation.send_only(call_to(last.listener.as_str(), payload(last)?).into_request())?;
-    while conversation.receive().await.is_some() {}
+    conversation.send_only(last.request().into_request())?;
+    let answered = async { while conversation.receive().await.is_some() {} };
+    tokio::select! {
+        biased;
+        () = answered => {}
+        () = tape.is_through(id, organism) => {}
+    }
     Ok(())
+}
+
+/// A message of the client.
+struct ClientMessage {
+    /// The listener, where the payload alone does not lead to it.
+    to: Option<Name>,
+    payload: Canonical,
+    /// The number of answers that it had.
+    answers: usize,
+}
+
+impl ClientMessage {
+    fn request(&self) -> Emit {
+        let payload = self.payload.clone();
+        self.to.as_ref().map_or_else(|| call(payload.clone()), |to| call_to(to.as_str(), payload.clone()))
+    }
+}
+
+/// Lists the messages of the client. One that several listeners got is one message, which goes to all that take it now.
+fn messages(organism: &Organism, recording: &Recording) -> Result<Vec<ClientMessage>, ReplayError> {
+    let blueprint = organism.blueprint();
+    let (mut messages, mut reached): (Vec<ClientMessage>, BTreeSet<&Name>) = (Vec::new(), BTreeSet::new());
+    for at in recording.calls(None) {
+        let Exchange { listener, request, outcome, .. } = &recording.exchanges[at];
+        let payload = parse(&Raw::new(request.clone()), &XmlLimits::UNLIMITED)
+            .map_err(|error| ReplayError::Unreadable { conversation: recording.conversation, error })?;
+        let answers = usize::from(*outcome != Outcome::None);
+        let mut takers = blueprint.accepting(payload.root()).iter().map(|&id| &blueprint[id]);
+        let is_routed = takers.any(|one| one.name == *listener && one.routing != Routing::Addressed);
+        match messages.last_mut() {
+            Some(message)
+                if is_routed
+                    && message.to.is_none()
+                    && message.payload.bytes() == payload.bytes()
+                    && reached.insert(listener) =>
+            {
+                message.answers += answers;
+            }
+            _ => {
+                reached = BTreeSet::from([listener]);
+                messages.push(ClientMessage { to: (!is_routed).then(|| listener.clone()), payload, answers });
+            }
+        }
+    }
+    Ok(messages)
 }
 
 /// A difference between a conversation and its replay.
@@ -394,41 +551,57 @@ pub enum Difference {
     },
 }
 
+/// A conversation beside its replay.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// The recorded requests to live listeners.
+    pub live: usize,
+    /// The differences.
+    pub differences: Vec<Difference>,
+}
+
 /// Compares a recorded conversation with its replay, request by request, from the client's down. Requests of one handler are
 /// matched by their listeners and payloads, whatever their order; what is left is matched by the listener. Faults are compared
 /// by their codes.
 ///
-/// Below a listener that was not live, there is nothing to compare. Of an open conversation only the requests that are recorded
-/// are compared: their answers, and what follows, are still to come.
-pub fn differences(recorded: &Recording, replayed: &Recording, live: &BTreeSet<Name>) -> Vec<Difference> {
-    let mut comparison = Comparison { recorded, replayed, found: Vec::new() };
+/// Of a listener that was not live only the requests are compared below which a live one is. Of an open conversation only the
+/// requests that are recorded are compared: their answers, and what follows, are still to come.
+pub fn compare(recorded: &Recording, replayed: &Recording, live: &BTreeSet<Name>) -> Comparison {
+    let reaching = recorded.reaching(live);
+    let mut comparer = Comparer { recorded, replayed, live, reaching: &reaching, found: Vec::new() };
     let mut callers = vec![(None, None)];
     // A call comes later than its caller, so this ends.
     while let Some((before, after)) = callers.pop() {
-        let same = comparison.calls(before, after);
-        let below = same.into_iter().filter(|&(at, _)| live.contains(&recorded.exchanges[at].listener));
+        let same = comparer.calls(before, after);
+        let below = same.into_iter().filter(|&(at, _)| reaching[at]);
         callers.extend(below.map(|(before, after)| (Some(before), Some(after))));
     }
-    comparison.found
+    let of_live = recorded.exchanges.iter().filter(|one| live.contains(&one.listener));
+    Comparison { live: of_live.count(), differences: comparer.found }
 }
 
-struct Comparison<'a> {
+struct Comparer<'a> {
     recorded: &'a Recording,
     replayed: &'a Recording,
+    live: &'a BTreeSet<Name>,
+    reaching: &'a [bool],
     found: Vec<Difference>,
 }
 
-impl Comparison<'_> {
+impl Comparer<'_> {
     /// Compares the requests of one handler. Returns the pairs that it made alike.
     fn calls(&mut self, before: Option<usize>, after: Option<usize>) -> Vec<(usize, usize)> {
         let (one, other) = (&self.recorded.exchanges, &self.replayed.exchanges);
+        // A listener that was not live makes no other requests than these.
+        let is_live = before.is_none_or(|before| self.live.contains(&one[before].listener));
         let mut made: Vec<_> = self.replayed.calls(after).collect();
         let mut take = |is_wanted: &dyn Fn(&Exchange) -> bool| {
             let at = made.iter().position(|&at| is_wanted(&other[at]))?;
             Some(made.remove(at))
         };
         let (mut same, mut unmatched) = (Vec::new(), Vec::new());
-        for at in self.recorded.calls(before) {
+        for at in self.recorded.calls(before).filter(|&at| is_live || self.reaching[at]) {
             let Exchange { listener, request, .. } = &one[at];
             match take(&|made| made.listener == *listener && made.request == *request) {
                 Some(made) => same.push((at, made)),
@@ -473,8 +646,8 @@ impl Outcome {
     }
 }
 
-/// Returns the recorded requests of an open conversation that its handlers would not make again: such a handler fails when it
-/// runs again.
+/// Returns what a replay shows of an open conversation: the recorded requests that its handlers would not make again, for such a
+/// handler fails when it runs again.
 pub fn conflicts(recorded: &Recording, replayed: &Recording, live: &BTreeSet<Name>) -> Vec<Conflict> {
     let of_request = |difference| match difference {
         Difference::Request { caller, listener, recorded: Some(request), .. } => {
@@ -484,5 +657,11 @@ pub fn conflicts(recorded: &Recording, replayed: &Recording, live: &BTreeSet<Nam
         }
         Difference::Request { .. } | Difference::Outcome { .. } => None,
     };
-    differences(recorded, replayed, live).into_iter().filter_map(of_request).collect()
+    compare(recorded, replayed, live).differences.into_iter().filter_map(of_request).collect()
+}
+
+/// Returns the conflict of an open conversation that could not be replayed.
+pub fn not_replayed(conversation: ThreadId, error: &ReplayError) -> Conflict {
+    let cause = Cause::NotReplayed { why: error.to_string() };
+    Conflict { conversation, path: ThreadPath::new(Vec::new()), message: None, cause }
 }

@@ -107,6 +107,11 @@ pub enum Cause {
         /// The payload.
         payload: QName,
     },
+    /// The conversation could not be replayed.
+    NotReplayed {
+        /// The reason.
+        why: String,
+    },
     /// More threads are open than a conversation may have.
     ConversationThreads {
         /// The limit.
@@ -134,6 +139,7 @@ impl Cause {
             Self::NotRepeated { .. } => {
                 "the handler fails with listener-failed, as its requests differ from the recorded ones"
             }
+            Self::NotReplayed { .. } => "it is not known whether its handlers make their recorded requests again",
             Self::ConversationThreads { .. } => "a thread that calls fails until fewer are open",
             Self::Threads { .. } => "messages of clients are refused until fewer are open",
         }
@@ -151,6 +157,7 @@ impl fmt::Display for Cause {
             Self::NotRepeated { listener, payload } => {
                 write!(f, "a recorded request {payload} to '{listener}' is not made again")
             }
+            Self::NotReplayed { why } => write!(f, "not replayed: {why}"),
             Self::ConversationThreads { most, held } => {
                 write!(f, "{held} threads are open, and conversation_threads is {most}")
             }

@@ -71,7 +71,7 @@ pub use tasks::{TasksOf, TasksSpec};
 pub use text::TextError;
 
 use crate::journal::NamedJournal;
-use crate::listeners::mcp::McpListenerSettings;
+use crate::listeners::mcp::{McpListenerSettings, McpServer};
 use crate::listeners::worker::WorkerSpec;
 use crate::process::{CommandSpec, Variable};
 use crate::replay::Tape;
@@ -83,7 +83,7 @@ use organism::Organism;
 use reader::Reader;
 use short_form::Prefixes;
 use systole_core::core::{Blueprint, Party};
-use systole_core::vocab::{Name, QName};
+use systole_core::vocab::{Limits, Name, QName};
 use systole_xml::schema::{Catalog, PayloadSchema, XsdDocument};
 
 /// An `organism.yaml` with every key that there is, each with its default where it has one.
@@ -209,23 +209,27 @@ impl Config {
         Ok((path.display().to_string(), source, directory))
     }
 
-    /// Returns the organism for replays, with its steps in that journal: only `live` listeners run, all others answer from the
-    /// tape. It has no gateway and no schedules, serves no hosts, and signs nothing; programs find `SYSTOLE_REPLAY=1` in their environment.
+    /// Returns the organism for replays, with its steps in that journal: only the live listeners of the tape run, all others
+    /// answer from it, and bounds on the organism as a whole are no closer than by default. It has no gateway and no schedules, serves no hosts, and signs nothing; programs find `SYSTOLE_REPLAY=1` in their environment.
     ///
     /// # Errors
     /// [`NotReplayed`]: the first of the live listeners that can't run in a replay.
-    pub fn replayed(mut self, live: &BTreeSet<Name>, tape: &Tape, journal: NamedJournal) -> Result<Self, NotReplayed> {
-        if let Some(name) =
-            live.iter().find(|name| !matches!(self.blueprint.party(name.as_str()), Some(Party::Listener(_))))
-        {
+    pub fn replayed(mut self, tape: &Tape, journal: NamedJournal) -> Result<Self, NotReplayed> {
+        let is_listener = |name: &&Name| matches!(self.blueprint.party(name.as_str()), Some(Party::Listener(_)));
+        if let Some(name) = tape.live().iter().find(|name| !is_listener(name)) {
             return Err(NotReplayed::Unknown(name.clone()));
         }
         for ((_, contract), kind) in self.blueprint.listeners().zip(&mut self.kinds) {
-            let is_live = live.contains(&contract.name);
+            let is_live = tape.live().contains(&contract.name);
             match kind {
                 ListenerKind::Command { command, .. } if is_live => command.env.push(in_replay()),
                 ListenerKind::Worker(spec) if is_live => spec.command.env.push(in_replay()),
-                ListenerKind::Mcp(_) | ListenerKind::Model(_) | ListenerKind::Echo if is_live => {}
+                ListenerKind::Mcp(settings) if is_live => {
+                    if let McpServer::Command(command) = &mut settings.server {
+                        command.env.push(in_replay());
+                    }
+                }
+                ListenerKind::Model(_) | ListenerKind::Echo if is_live => {}
                 ListenerKind::Human(_) | ListenerKind::Remote(_) | ListenerKind::Tasks(_) if is_live => {
                     return Err(NotReplayed::Elsewhere(contract.name.clone()));
                 }
@@ -235,10 +239,24 @@ impl Config {
         // The signature of a recorded message is not kept, and what sends it here is no client.
         let before = &self.blueprint;
         let clients = before.clients().map(|(_, client)| client.clone().signatures(None)).collect();
-        let listeners = before.listeners().map(|(_, contract)| contract.clone()).collect();
+        // What answers from the tape waits for the calls that it makes again.
+        let listeners = before.listeners().map(|(_, contract)| {
+            let mut contract = contract.clone();
+            contract.can_park |= !tape.live().contains(&contract.name);
+            contract
+        });
+        let listeners = listeners.collect();
         let mut blueprint = Blueprint::new(before.organism.clone(), listeners, clients);
         blueprint.scheduling = before.scheduling;
-        blueprint.limits = before.limits.clone();
+        // Some conversations run at once that ran one after the other, or the other way round.
+        let (limits, default) = (before.limits.clone(), Limits::default());
+        blueprint.limits = limits
+            .threads(before.limits.threads.max(default.threads))
+            .queue(before.limits.queue.max(default.queue))
+            .queue_bytes(before.limits.queue_bytes.max(default.queue_bytes))
+            .egress(before.limits.egress.max(default.egress))
+            .egress_bytes(before.limits.egress_bytes.max(default.egress_bytes))
+            .context_total_bytes(before.limits.context_total_bytes.max(default.context_total_bytes));
         blueprint.budget = before.budget;
         blueprint.meta = before.meta.clone();
         #[cfg(feature = "gateway")]

@@ -63,6 +63,18 @@ async fn next(signal: &mut Option<Signal>) {
     }
 }
 
+/// Gives SIGINT, SIGTERM and SIGHUP, unless they are ignored, their usual effect again: they end the program.
+pub fn unhear() {
+    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+        let signal = kind.as_raw_value();
+        if !is_ignored(signal) {
+            // SAFETY: `signal` takes any number, and the default disposition is one of every signal.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+    }
+    HEARD.store(false, Ordering::Relaxed);
+}
+
 /// Lets the signals through that a program handles here: a parent may have blocked them, and its children inherit that. To
 /// be called at the start of a program, before it has a second thread.
 pub fn unblock() {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use systole::config::{Config, ListenerKind};
+use systole::process::signals;
 use systole::runtime::clock::Clock;
 use systole::upgrade::{Cause, Conflict, OpenWork, conflicts};
 use systole_core::core::Blueprint;
@@ -15,8 +16,8 @@ use systole_core::journal::Owner;
 use systole_core::vocab::{Name, QName};
 
 use super::failure::Failure;
-use super::print::{self, Page};
-use super::replay::{self, INTERRUPTED, Replays, Way};
+use super::print::Page;
+use super::replay::{self, Ended, INTERRUPTED, Replays, Way};
 use super::{journal_args, report, second_opinion};
 
 /// Most conflicts that are listed one by one.
@@ -90,15 +91,16 @@ fn open_work(config: Config, args: &Check, journal: Option<&Path>) -> Result<Opt
     let ids: Vec<_> = of_clients.map(|open| open.record.id).collect();
     let way = Way { live: replay::live(&config, &args.replay)?, parallel: REPLAYS, within: REPLAY, keep: None };
     let Some(replays) = Replays::run(config, &way, &*reader, &ids)? else { return Ok(None) };
-    for (id, new) in &replays.ended {
+    for Ended { id, new, recording } in &replays.ended {
         match new {
             Ok(new) => {
-                let (recorded, replayed) = replays.both(&*reader, *id, *new)?;
+                let (recorded, replayed) = replays.both(&*reader, *id, *new, recording.as_deref())?;
                 work.found.extend(systole::replay::conflicts(&recorded, &replayed, &way.live));
             }
-            Err(error) => print::note(format_args!("{id} was not replayed: {error}")),
+            Err(error) => work.found.push(systole::replay::not_replayed(*id, error)),
         }
     }
+    signals::unhear();
     Ok(Some(work))
 }
 

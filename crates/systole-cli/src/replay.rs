@@ -12,8 +12,8 @@ use clap::Args;
 use serde_json::{Value, json};
 use systole::config::{Config, NotReplayed};
 use systole::journal::{NamedJournal, Reader};
-use systole::process::signals::Signals;
-use systole::replay::{Difference, Recording, ReplayError, Tape, differences, play};
+use systole::process::signals::{self, Signals};
+use systole::replay::{Comparison, Difference, Recording, ReplayError, Tape, compare, play};
 use systole::runtime::entropy::Entropy;
 use systole::runtime::{Organism, block_on};
 use systole_core::core::Usage;
@@ -33,11 +33,11 @@ pub(super) const INTERRUPTED: u8 = 130;
 
 const HELP: &str = "\
 The conversations run once more by the organism.yaml, in a journal of their own: the listeners that --live names run, without \
-one all that models speak for; all others give the answers that are recorded. So nothing happens outside, but for requests to \
+one all that models speak for; all others give the answers that are recorded, and make their recorded requests again where a live listener is below. So nothing happens outside, but for requests to \
 models, and what live programs do by themselves: they find SYSTOLE_REPLAY=1 in their environment. What differs is printed: \
 requests of live listeners, and answers.
 
-Exit codes: 0 nothing differs, 1 something differs, or a conversation could not be replayed, 2 the command could not be carried \
+Exit codes: 0 nothing differs, 1 something differs, a conversation could not be replayed, or no live listener is in any, 2 the command could not be carried \
 out, 130 a signal stopped it.";
 
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub(super) struct Replay {
     /// Keep the journal of the replays in this file, for `systole thread show --journal FILE`
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
-    /// Print a line of JSON for each conversation
+    /// Print as JSON
     #[arg(long)]
     json: bool,
     /// The journal with the recorded conversations; by default that of the organism.yaml
@@ -90,11 +90,16 @@ pub(super) fn replay(args: &Replay) -> Result<ExitCode, Failure> {
         keep: args.keep.clone(),
     };
     let Some(replays) = Replays::run(config, &way, &*reader, &ids)? else { return Ok(ExitCode::from(INTERRUPTED)) };
-    let mut page = Page::new();
-    let mut sums = Sums::default();
-    for (id, new) in &replays.ended {
+    let (mut sums, mut records) = (Sums::default(), Vec::with_capacity(ids.len()));
+    for Ended { id, new, recording } in &replays.ended {
         let compared = match new {
-            Ok(new) => replays.compare(&*reader, *id, *new, &way.live),
+            Ok(new) => {
+                let both = replays.both(&*reader, *id, *new, recording.as_deref());
+                both.map(|(recorded, replayed)| Compared {
+                    requests: recorded.exchanges.len(),
+                    with: compare(&recorded, &replayed, &way.live),
+                })
+            }
             Err(error) => Err(Failure::no(error.to_string())),
         };
         let used = |journal: &NamedJournal, id: ThreadId| {
@@ -104,16 +109,24 @@ pub(super) fn replay(args: &Replay) -> Result<ExitCode, Failure> {
         let used = [used(&recorded, *id), new.as_ref().ok().and_then(|new| used(&replays.journal, *new))];
         let used = used.map(Option::unwrap_or_default);
         sums.add(&compared, used);
-        match args.json {
-            true => page.line(record(*id, &compared, used))?,
-            false => show(&mut page, *id, &compared)?,
+        records.push((*id, compared, used));
+    }
+    // The folder goes before anything is printed, and from then on a signal ends the program.
+    drop(replays);
+    signals::unhear();
+    if args.json {
+        let records: Vec<_> = records.iter().map(|(id, compared, used)| record(*id, compared, *used)).collect();
+        print::json(&json!(records))?;
+    } else {
+        let mut page = Page::new();
+        for (id, compared, _) in &records {
+            show(&mut page, *id, compared)?;
         }
-    }
-    if !args.json {
         sums.show(&mut page)?;
+        page.finish()?;
     }
-    page.finish()?;
-    Ok(if sums.differ + sums.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_same = sums.differ + sums.failed == 0 && (sums.same > 0 || records.is_empty());
+    Ok(if is_same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 impl Replay {
@@ -160,10 +173,20 @@ pub(super) struct Way {
     pub(super) keep: Option<PathBuf>,
 }
 
+/// A replay that has ended.
+pub(super) struct Ended {
+    /// The recorded conversation.
+    pub(super) id: ThreadId,
+    /// The id of the replay in the journal of the replays.
+    pub(super) new: Result<ThreadId, ReplayError>,
+    /// What was recorded, of an open conversation: it may have gone on since.
+    pub(super) recording: Option<Arc<Recording>>,
+}
+
 /// Replays that have ended.
 pub(super) struct Replays {
-    /// The recorded conversations in order, each with the id of its replay in [`journal`](Self::journal).
-    pub(super) ended: Vec<(ThreadId, Result<ThreadId, ReplayError>)>,
+    /// In the order of the recorded conversations.
+    pub(super) ended: Vec<Ended>,
     journal: NamedJournal,
     /// Removed with the value.
     _folder: Option<Folder>,
@@ -177,6 +200,9 @@ impl Replays {
         reader: &dyn Reader,
         ids: &[ThreadId],
     ) -> Result<Option<Self>, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
+        // Before there is a folder that a signal would leave behind.
+        let mut signals = runtime.block_on(async { Signals::listen() }).map_err(Failure::System)?;
         let folder = if way.keep.is_none() { Some(Folder::new().map_err(Failure::System)?) } else { None };
         let file = match (&way.keep, &folder) {
             (Some(keep), _) if keep.exists() => {
@@ -186,16 +212,14 @@ impl Replays {
             (None, Some(Folder(folder))) => folder.join("replay.journal"),
             (None, None) => unreachable!("there is a folder where no file is kept"),
         };
-        let (journal, tape) = (NamedJournal::file(file), Tape::default());
+        let (journal, tape) = (NamedJournal::file(file), Tape::new(way.live.clone()));
         let config = config
-            .replayed(&way.live, &tape, journal.clone())
+            .replayed(&tape, journal.clone())
             .map_err(|error: NotReplayed| Failure::unusable(error.to_string()))?;
         let builder = config.into_builder(None).map_err(|error| Failure::unusable(error.to_string()))?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
         let organism = builder.organism.start().map_err(|error| Failure::unusable(error.to_string()))?;
         let organism = Arc::new(organism);
         let ended = runtime.block_on(async {
-            let mut signals = Signals::listen().map_err(Failure::System)?;
             let ended = tokio::select! {
                 biased;
                 () = signals.stop() => Ok(None),
@@ -208,32 +232,26 @@ impl Replays {
         Ok(ended.map(|ended| Self { ended, journal, _folder: folder }))
     }
 
-    /// Reads the recorded conversation and its replay, and compares them. Returns the number of recorded requests, too.
-    fn compare(
-        &self,
-        reader: &dyn Reader,
-        id: ThreadId,
-        new: ThreadId,
-        live: &BTreeSet<Name>,
-    ) -> Result<Compared, Failure> {
-        let (recorded, replayed) = self.both(reader, id, new)?;
-        Ok(Compared { requests: recorded.exchanges.len(), found: differences(&recorded, &replayed, live) })
-    }
-
-    /// Reads a recorded conversation and its replay.
+    /// Reads a recorded conversation, unless it was kept, and its replay.
     pub(super) fn both(
         &self,
         reader: &dyn Reader,
         id: ThreadId,
         new: ThreadId,
+        kept: Option<&Recording>,
     ) -> Result<(Recording, Recording), Failure> {
         let refused = |error: ReplayError| match error {
             ReplayError::Journal(error) => Failure::store(error),
             error => Failure::no(error.to_string()),
         };
+        let recorded = kept.map_or_else(|| Recording::read(reader, id), |kept| Ok(kept.clone())).map_err(refused)?;
         let replays = self.journal.read().map_err(Failure::store)?;
-        let recorded = Recording::read(reader, id).map_err(refused)?;
-        Ok((recorded, Recording::read(&*replays, new).map_err(refused)?))
+        let replayed = match Recording::read(&*replays, new) {
+            // No message of the client was taken.
+            Err(ReplayError::NoThread(_)) => Ok(Recording::refused(new, recorded.client.clone())),
+            replayed => replayed,
+        };
+        Ok((recorded, replayed.map_err(refused)?))
     }
 }
 
@@ -244,7 +262,7 @@ async fn play_all(
     way: &Way,
     reader: &dyn Reader,
     ids: &[ThreadId],
-) -> Vec<(ThreadId, Result<ThreadId, ReplayError>)> {
+) -> Vec<Ended> {
     let (mut running, mut ended) = (JoinSet::new(), Vec::with_capacity(ids.len()));
     let mut left = ids.iter().enumerate();
     loop {
@@ -254,9 +272,13 @@ async fn play_all(
             match Recording::read(reader, id) {
                 Ok(recording) => {
                     let (organism, tape, within) = (organism.clone(), tape.clone(), way.within);
-                    running.spawn(async move { (at, play(&organism, &tape, Arc::new(recording), within).await) });
+                    running.spawn(async move {
+                        let recording = Arc::new(recording);
+                        let new = play(&organism, &tape, recording.clone(), within).await;
+                        (at, Ended { id, new, recording: Some(recording).filter(|recording| recording.is_open) })
+                    });
                 }
-                Err(error) => ended.push((at, Err(error))),
+                Err(error) => ended.push((at, Ended { id, new: Err(error), recording: None })),
             }
         }
         match running.join_next().await {
@@ -267,7 +289,7 @@ async fn play_all(
         }
     }
     ended.sort_by_key(|(at, _)| *at);
-    ended.into_iter().map(|(at, end)| (ids[at], end)).collect()
+    ended.into_iter().map(|(_, end)| end).collect()
 }
 
 /// A folder that nobody else can read, removed with the value.
@@ -292,13 +314,25 @@ impl Drop for Folder {
 struct Compared {
     /// The number of recorded requests.
     requests: usize,
-    found: Vec<Difference>,
+    with: Comparison,
+}
+
+impl Compared {
+    fn result(&self) -> &'static str {
+        match (self.with.differences.is_empty(), self.with.live) {
+            (false, _) => "different",
+            (true, 0) => "untouched",
+            (true, _) => "same",
+        }
+    }
 }
 
 #[derive(Default)]
 struct Sums {
     same: usize,
     differ: usize,
+    /// Conversations without a live listener.
+    untouched: usize,
     failed: usize,
     recorded: Usage,
     replayed: Usage,
@@ -307,8 +341,9 @@ struct Sums {
 impl Sums {
     fn add(&mut self, compared: &Result<Compared, Failure>, [recorded, replayed]: [Usage; 2]) {
         match compared {
-            Ok(compared) if compared.found.is_empty() => self.same += 1,
-            Ok(_) => self.differ += 1,
+            Ok(Compared { with, .. }) if !with.differences.is_empty() => self.differ += 1,
+            Ok(Compared { with, .. }) if with.live == 0 => self.untouched += 1,
+            Ok(_) => self.same += 1,
             Err(_) => self.failed += 1,
         }
         self.recorded = self.recorded.plus(recorded);
@@ -316,10 +351,10 @@ impl Sums {
     }
 
     fn show(&self, page: &mut Page) -> Result<(), Failure> {
-        let Self { same, differ, failed, recorded, replayed } = self;
+        let Self { same, differ, untouched, failed, recorded, replayed } = self;
+        let all = same + differ + untouched + failed;
         page.line(format_args!(
-            "replayed: {}, same: {same}, different: {differ}, failed: {failed}",
-            same + differ + failed
+            "replayed: {all}, same: {same}, different: {differ}, untouched: {untouched}, failed: {failed}"
         ))?;
         if (recorded, replayed) != (&Usage::default(), &Usage::default()) {
             page.line(format_args!("recorded requests to models: {recorded}"))?;
@@ -331,14 +366,19 @@ impl Sums {
 
 /// Prints a conversation, and what differs in it.
 fn show(page: &mut Page, id: ThreadId, compared: &Result<Compared, Failure>) -> Result<(), Failure> {
-    let Compared { requests, found } = match compared {
+    let compared = match compared {
         Ok(compared) => compared,
         Err(error) => return Ok(page.line(format_args!("{id}  failed: {error}"))?),
     };
-    if found.is_empty() {
-        return Ok(page.line(format_args!("{id}  same ({requests} requests)"))?);
+    let Compared { requests, with: Comparison { differences: found, live, .. } } = compared;
+    let result = compared.result();
+    match (found.len(), live) {
+        (0, 0) => {
+            return Ok(page.line(format_args!("{id}  {result}: no live listener is in it ({requests} requests)"))?);
+        }
+        (0, _) => return Ok(page.line(format_args!("{id}  {result} ({requests} requests, {live} of live listeners)"))?),
+        (count, _) => page.line(format_args!("{id}  {result} ({requests} requests, {count} differences)"))?,
     }
-    page.line(format_args!("{id}  different ({requests} requests, {} differences)", found.len()))?;
     for difference in found {
         let Sides { place, what, recorded, replayed } = Sides::of(difference);
         page.line(format_args!("  {place}: {what}"))?;
@@ -379,18 +419,19 @@ impl Sides {
     }
 }
 
-/// A conversation as a line of JSON.
+/// A conversation as JSON.
 fn record(id: ThreadId, compared: &Result<Compared, Failure>, [recorded, replayed]: [Usage; 2]) -> Value {
     let mut record = json!({ "conversation": id.to_string(), "used": { "recorded": recorded, "replayed": replayed } });
     match compared {
-        Ok(Compared { requests, found }) => {
-            record["result"] = if found.is_empty() { "same" } else { "different" }.into();
-            record["requests"] = (*requests).into();
+        Ok(compared) => {
+            record["result"] = compared.result().into();
+            record["requests"] = compared.requests.into();
+            record["live"] = compared.with.live.into();
             let side = |difference: &Difference| {
                 let Sides { place, what, recorded, replayed } = Sides::of(difference);
                 json!({ "place": place, "what": what, "recorded": recorded, "replayed": replayed })
             };
-            record["differences"] = found.iter().map(side).collect();
+            record["differences"] = compared.with.differences.iter().map(side).collect();
         }
         Err(error) => {
             record["result"] = "failed".into();

@@ -100,8 +100,8 @@ fn the_same_handler_does_the_same_and_nobody_else_is_asked() {
     assert_eq!((asked.len(), read(&folder, "orders.txt").as_str()), (9, "000"));
     let (code, said) = replay(&folder, &[]);
     assert_eq!(code, 0, "{said}");
-    assert_eq!(said.matches("same (4 requests)").count(), 3, "{said}");
-    has(&said, &["replayed: 3, same: 3, different: 0, failed: 0"]);
+    assert_eq!(said.matches("same (4 requests, 1 of live listeners)").count(), 3, "{said}");
+    has(&said, &["replayed: 3, same: 3, different: 0, untouched: 0, failed: 0"]);
     assert_eq!((read(&folder, "asked.txt"), read(&folder, "orders.txt").as_str()), (asked, "000111"));
     // The recorded conversations are as they were.
     assert_eq!(folder.done(&["thread", "list", "--json"]).matches("\"conversation\"").count(), 3);
@@ -115,20 +115,22 @@ fn another_request_and_another_answer_are_found() {
     let asked = read(&folder, "asked.txt");
     // The order of requests that are made at once is no difference.
     write_clerk(&folder, r#"["milk", "tea"]"#, "done");
-    has(&replay(&folder, &[]).1, &["same (4 requests)"]);
+    has(&replay(&folder, &[]).1, &["same (4 requests, 1 of live listeners)"]);
     write_clerk(&folder, r#"["milk", "tea"]"#, "other");
     let (code, said) = replay(&folder, &[]);
     assert_eq!(code, 1, "{said}");
     let answer = "  root/clerk: answer\n    recorded: <answer xmlns=\"urn:d\">done</answer>\n    replayed: <answer \
                   xmlns=\"urn:d\">other</answer>\n";
     has(&said, &["different (4 requests, 1 differences)", answer]);
-    write_clerk(&folder, r#"["milk", "salt"]"#, "done");
-    let (code, said) = replay(&folder, &["--json"]);
-    assert_eq!(code, 1, "{said}");
-    let record: Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
+    // Characters that a terminal does not get stand in JSON as JSON has them.
+    write_clerk(&folder, r#"["milk", "salt"]"#, "a\u{200d}b");
+    let output = folder.command(&["replay", "--organism", "organism.yaml", "--live", "clerk", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let records: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let record = &records[0];
     assert_eq!((&record["result"], &record["requests"]), (&"different".into(), &4.into()));
-    let difference = &record["differences"][0];
-    assert_eq!(difference["what"], "request to prices", "{record}");
+    let differences = record["differences"].as_array().unwrap();
+    let difference = differences.iter().find(|one| one["what"] == "request to prices").unwrap();
     has(difference["recorded"].as_str().unwrap(), &[">tea<"]);
     has(difference["replayed"].as_str().unwrap(), &[">salt<"]);
     // One request less, and one more.
@@ -146,7 +148,7 @@ fn a_recorded_fault_comes_again_and_a_new_contract_judges_recorded_answers() {
     folder.done(&["ask", "organism.yaml", "<order xmlns='urn:d'>1</order>"]);
     let (code, said) = replay(&folder, &[]);
     assert_eq!(code, 0, "{said}");
-    has(&said, &["same (3 requests)"]);
+    has(&said, &["same (3 requests, 1 of live listeners)"]);
     let schema = SCHEMA.replace(r#"name="price" type="xs:string""#, r#"name="price" type="xs:date""#);
     fs::write(folder.join("d.xsd"), schema).unwrap();
     let (code, said) = replay(&folder, &[]);
@@ -184,6 +186,49 @@ fn what_can_not_be_replayed_says_why() {
     let (code, said) = refused(&["--live", "judge"]);
     assert_eq!(code, 2, "{said}");
     has(&said, &["'judge' can't run in a replay", "its recorded answers are used"]);
+}
+
+/// A worker that passes an order on, and answers for itself.
+const FRONT: &str = r#"
+import json, os, sys
+out = os.fdopen(int(os.environ["SYSTOLE_WORKER"]), "w")
+for line in sys.stdin:
+    message = json.loads(line)
+    if "ping" in message:
+        said = {"pong": message["ping"]}
+    elif "type" in message:
+        with open("fronts.txt", "a") as file:
+            file.write("1")
+        said = {"id": message["id"], "call": "<order xmlns='urn:d'>passed on</order>", "as": "1"}
+    elif message.get("as") == "1":
+        said = {"id": message["id"], "payloads": ["<price xmlns='urn:d'>mine</price>"]}
+    else:
+        continue
+    print(json.dumps(said), file=out, flush=True)
+"#;
+
+#[test]
+fn a_live_listener_below_one_that_is_recorded_runs() {
+    let folder = desk("replay-below", 0);
+    let front = "  - { name: front, worker: [python3, front.py], accepts: [\"{urn:d}ask\"], replies: [\"{urn:d}price\"], calls: \
+                 [clerk], routing: addressed }\n  - { name: parrot, echo: true, accepts: [\"{urn:d}price\"] }\n";
+    let organism = format!("{ORGANISM}{front}").replace("calls: [clerk] }]", "calls: [clerk, front] }]");
+    fs::write(folder.join("organism.yaml"), organism).unwrap();
+    fs::write(folder.join("front.py"), FRONT).unwrap();
+    let asked = "<e:message xmlns:e='https://xml-pipeline.org/ns/envelope/v1'><e:meta><e:from>cli</e:from><e:to>front</e:to></e:meta>\
+                 <ask xmlns='urn:d'>x</ask></e:message>";
+    folder.done(&["ask", "organism.yaml", asked]);
+    has(&replay(&folder, &[]).1, &["same (5 requests, 1 of live listeners)"]);
+    write_clerk(&folder, r#"["tea", "salt"]"#, "done");
+    let (code, said) = replay(&folder, &[]);
+    assert_eq!(code, 1, "{said}");
+    has(&said, &["root/front/clerk: request to prices", ">milk<", ">salt<"]);
+    assert_eq!(read(&folder, "fronts.txt"), "1");
+    // Nothing was tried.
+    let output = folder.command(&["replay", "--organism", "organism.yaml", "--live", "parrot"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    has(&said, &["untouched: no live listener is in it (5 requests)", "same: 0, different: 0, untouched: 1"]);
 }
 
 #[test]
