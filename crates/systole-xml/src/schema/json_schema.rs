@@ -579,6 +579,10 @@ impl Maker<'_, '_> {
                         .filter(|texts| texts.len() == 1)
                         .and_then(|texts| texts.into_iter().next())
                         .map(Into::into);
+                    // An element whose value is fixed can't be nil (XSD 1.0 part 1, section 3.3.4, cvc-elt 3.2.2).
+                    if nullable && fixed.is_some() {
+                        return Err(Stop::Formless);
+                    }
                 }
                 self.simple(XsdType::BOOLEAN, Facets::default())
             }

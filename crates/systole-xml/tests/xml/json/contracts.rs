@@ -342,6 +342,27 @@ fn xml_in_the_vocabulary_is_judged_as_its_json() {
 }
 
 #[test]
+fn one_truth_value_beside_null_takes_null() {
+    let only = json!({ "const": true, "type": "boolean" });
+    for schema in [
+        json!({ "anyOf": [only, { "type": "null" }] }),
+        json!({ "anyOf": [{ "$ref": "#/$defs/Only" }, { "type": "null" }] }),
+        json!({ "enum": [null, true] }),
+        json!({ "type": ["boolean", "null"], "enum": [true, null] }),
+    ] {
+        let mut document = object(json!({ "v": schema, "all": { "type": "array", "items": schema } }), &["v"]);
+        document["$defs"] = json!({ "Only": only });
+        let payload = one(&document);
+        for taken in [json!({ "v": true }), json!({ "v": null }), json!({ "v": null, "all": [null, true] })] {
+            assert_eq!(through(&payload, &taken).map(|(_, back)| back), Ok(taken), "{schema}");
+        }
+        for refused in [json!({ "v": false }), json!({ "v": true, "all": [false] })] {
+            assert!(through(&payload, &refused).is_err(), "{schema} takes {refused}");
+        }
+    }
+}
+
+#[test]
 fn constants_beside_null_or_in_a_choice_are_judged() {
     let string = json!({ "type": "string" });
     for (schema, taken, refused) in [
