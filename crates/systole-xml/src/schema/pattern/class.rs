@@ -73,6 +73,12 @@ pub(super) fn block(name: &str) -> Result<ClassUnicode, &'static str> {
 
 /// All other characters.
 pub(super) fn not(mut class: ClassUnicode) -> ClassUnicode {
+    // For the crate, the last character before the surrogates and the first one behind them are no neighbours when it joins
+    // ranges, but they are when it negates: the gap between them would become a range of both.
+    let has = |c: char| class.iter().any(|range| range.start() <= c && c <= range.end());
+    if has('\u{D7FF}') && has('\u{E000}') {
+        class.push(ClassUnicodeRange::new('\u{D7FF}', '\u{E000}'));
+    }
     class.negate();
     class
 }

@@ -6,6 +6,7 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look};
 
+use super::class;
 use super::emit::{branches, push_quantifier};
 
 /// The greatest number of ranges of a class. A class with letters or digits of all scripts has more, and no reader would
@@ -62,8 +63,7 @@ fn group(out: &mut String, tree: &Hir) -> Option<()> {
 }
 
 fn push_class(out: &mut String, class: &ClassUnicode) -> Option<()> {
-    let mut others = class.clone();
-    others.negate();
+    let others = class::not(class.clone());
     let (open, written) = if others.ranges().len() < class.ranges().len() { ("[^", &others) } else { ("[", class) };
     match (class.ranges(), others.ranges()) {
         // No character at all.

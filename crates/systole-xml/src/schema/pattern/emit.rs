@@ -2,6 +2,8 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 
+use super::class;
+
 const ANYTHING: &str = "[\\s\\S]*";
 
 /// Writes the XSD pattern for the texts in which the tree finds a match.
@@ -146,9 +148,7 @@ fn push_class(out: &mut String, class: &ClassUnicode) {
         return;
     }
     let ranges = clipped(class.iter());
-    let mut negated = class.clone();
-    negated.negate();
-    let others = clipped(negated.iter());
+    let others = clipped(class::not(class.clone()).iter());
     match (ranges.as_slice(), others.as_slice()) {
         ([(one, same)], _) if one == same => push_escaped(out, *one, false),
         (_, []) => out.push_str("[\\s\\S]"),

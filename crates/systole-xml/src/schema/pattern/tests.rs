@@ -1,5 +1,7 @@
 //! Tests of patterns.
 
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+
 use super::*;
 
 fn xsd(pattern: &str) -> String {
@@ -31,6 +33,22 @@ fn what_xsd_reads_otherwise_is_escaped() {
     assert_eq!(xsd(r"^.$"), r"[^\n]");
     assert_eq!(xsd(r"^a\^\$$"), r"a\^$");
     assert_eq!(xsd(r"^(?s).$"), r"[\s\S]");
+}
+
+#[test]
+fn characters_beside_the_surrogates_are_no_letters() {
+    // The class is written negated, so that both lie in ranges of it that end and begin at the surrogates.
+    for written in [xsd(r"^[\p{L}\s]$"), "[^\u{D7FC}-\u{D7FF}\u{E000}-\u{F8FF}]".to_owned()] {
+        let read = Pattern::from_xsd(&[&written]);
+        for c in ["\u{D7FC}", "\u{D7FF}", "\u{E000}", "\u{F8FF}"] {
+            assert!(!read.matches(c), "{written} takes U+{:X}", u32::from(c.chars().next().unwrap()));
+        }
+        assert!(read.matches("\u{D7FB}") && read.matches("\u{F900}"), "{written}");
+    }
+    let all = ClassUnicode::new(
+        [('\0', '\u{D7FF}'), ('\u{E000}', char::MAX)].map(|(low, high)| ClassUnicodeRange::new(low, high)),
+    );
+    assert!(class::not(all).ranges().is_empty());
 }
 
 #[test]

@@ -274,11 +274,8 @@ fn group(chars: &mut Chars) -> Result<(ClassUnicode, bool), &'static str> {
         }
         ranges.push(ClassUnicodeRange::new(low, high));
     };
-    let mut class = ClassUnicode::new(ranges);
-    if negated {
-        class.negate();
-    }
-    Ok((class, minus))
+    let class = ClassUnicode::new(ranges);
+    Ok((if negated { class::not(class) } else { class }, minus))
 }
 
 fn range_end(chars: &mut Chars) -> Result<char, &'static str> {
