@@ -22,6 +22,8 @@ pub struct Contract {
     pub lock: McpLock,
     /// Remarks for whoever imports it: tools that are not as the server has them.
     pub remarks: Vec<String>,
+    /// The reason why the server's list of skills can't be read, if it can't: those of an import before are not gone.
+    pub unlisted: Option<String>,
 }
 
 impl Contract {
@@ -31,7 +33,7 @@ impl Contract {
     /// # Errors
     /// The reason why there is no contract: neither tools nor skills, or more than fits into its files.
     pub(super) fn of(listener: &Name, listed: Listed) -> Result<Self, String> {
-        let Listed { protocol, server, mut tools, mut skills, mut remarks } = listed;
+        let Listed { protocol, server, mut tools, mut skills, mut remarks, unlisted } = listed;
         if tools.is_empty() && skills.is_empty() {
             return Err("the server lists no tools, so there is nothing to call: many show tools to a client that has logged in, or that says in `command` what it may use".to_owned());
         }
@@ -79,7 +81,7 @@ impl Contract {
         let locked = declared.into_iter().map(Declared::locked).collect();
         let skills = skills.into_iter().map(|facts| LockedSkill { blake3: facts.hash(), facts }).collect();
         let lock = McpLock::new(listener, &protocol, &server, contract, locked).skills(loads, skills);
-        Ok(Self { lock, document, remarks })
+        Ok(Self { lock, document, remarks, unlisted })
     }
 }
 
@@ -229,7 +231,7 @@ mod tests {
 
     fn listed(tools: Vec<ToolFacts>, skills: Vec<SkillFacts>) -> Listed {
         let (protocol, server, remarks) = ("2025-11-25".to_owned(), "test <1>".to_owned(), Vec::new());
-        Listed { protocol, server, tools, skills, remarks }
+        Listed { protocol, server, tools, skills, remarks, unlisted: None }
     }
 
     fn contract(tools: Vec<ToolFacts>) -> (Contract, Vec<PayloadSchema>) {

@@ -1,36 +1,71 @@
 //! JSON of calls and results as it is written: the library of the protocol reads numbers as those of 64 bits, which loses digits.
 //!
 //! At both borders of the library, such JSON is a string with its text: [`wrap`] makes the structured content of a result one
-//! before the library reads the message, and [`unwrap`] writes the arguments of a call as they are behind it.
+//! before the library reads the message, and [`unwrap`] writes the arguments of a call as they are behind it. So is each entry of
+//! a list of skills: the library reads a list whole or not at all, and an ill-formed entry is to cost no other one.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use rmcp::model::Skill;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The key of the structured content of a result.
 const STRUCTURED: &str = "structuredContent";
-/// An argument of a call on its way through the library: the text of all arguments. No tool has one of this name.
-const ARGUMENTS: &str = "\0json";
+/// The key of a list of skills.
+const SKILLS: &str = "skills";
+/// The mark of a text on its way through the library: the name of an argument that is the text of all arguments, and the address
+/// of a skill whose name is the text of its entry. No tool has an argument of this name.
+const KEPT: &str = "\0json";
 
 /// The members of an object as they are written.
 type Members<'t> = BTreeMap<String, &'t RawValue>;
 
-/// A message of a server whose structured content is a string with its text. Other messages, and texts that are none, stay.
+/// The text that takes the place of another one.
+type Change = fn(&str) -> Vec<u8>;
+
+/// A message of a server whose structured content is a string with its text, and so is each entry of its list of skills. Other
+/// messages, and texts that are none, stay.
 pub(super) fn wrap(message: &[u8]) -> Cow<'_, [u8]> {
-    let has_content = memchr::memmem::find(message, STRUCTURED.as_bytes()).is_some();
-    let wrapped = has_content.then(|| {
-        replaced(message, "result", STRUCTURED, |text| serde_json::to_vec(text).unwrap_or_else(|_| text.into()))
-    });
-    wrapped.flatten().map_or(Cow::Borrowed(message), Cow::Owned)
+    let changes: [(&str, Change); 2] = [(STRUCTURED, as_string), (SKILLS, as_skills)];
+    let mut wrapped = Cow::Borrowed(message);
+    for (key, change) in changes {
+        let has_key = memchr::memmem::find(&wrapped, key.as_bytes()).is_some();
+        if let Some(changed) = has_key.then(|| replaced(&wrapped, "result", key, change)).flatten() {
+            wrapped = Cow::Owned(changed);
+        }
+    }
+    wrapped
+}
+
+fn as_string(text: &str) -> Vec<u8> {
+    serde_json::to_vec(text).unwrap_or_else(|_| text.into())
+}
+
+/// A list whose entries are skills for the library, whatever they are: each has the text of an entry as its name.
+fn as_skills(list: &str) -> Vec<u8> {
+    let Ok(entries) = serde_json::from_str::<Vec<&RawValue>>(list) else { return list.into() };
+    let skill = |entry: &RawValue| {
+        let front = json!({ "name": entry.get(), "description": "" });
+        json!({ "uri": KEPT, "frontmatter": front, "resources": "dynamic" })
+    };
+    Value::from_iter(entries.into_iter().map(skill)).to_string().into_bytes()
+}
+
+/// The text of an entry of a list of skills.
+pub(super) fn entry(listed: &Skill) -> Cow<'_, str> {
+    match listed.uri == KEPT {
+        true => Cow::Borrowed(listed.name()),
+        false => Cow::Owned(serde_json::to_string(listed).unwrap_or_default()),
+    }
 }
 
 /// The arguments of a call, as the library takes them: it makes headers of some (`x-mcp-header`), and their text goes out. Those
 /// with a number that it can't read have no headers.
 pub(super) fn arguments(text: &str) -> Map<String, Value> {
     let mut arguments: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
-    arguments.insert(ARGUMENTS.to_owned(), Value::from(text));
+    arguments.insert(KEPT.to_owned(), Value::from(text));
     arguments
 }
 
@@ -39,7 +74,7 @@ pub(super) fn unwrap(message: Vec<u8>) -> Vec<u8> {
     let is_call = memchr::memmem::find(&message, b"\"tools/call\"").is_some();
     let text_of = |wrapped: &str| {
         let all: Members<'_> = serde_json::from_str(wrapped).unwrap_or_default();
-        let text = all.get(ARGUMENTS).and_then(|text| serde_json::from_str::<String>(text.get()).ok());
+        let text = all.get(KEPT).and_then(|text| serde_json::from_str::<String>(text.get()).ok());
         text.map_or_else(|| wrapped.into(), String::into_bytes)
     };
     let unwrapped = is_call.then(|| replaced(&message, "params", "arguments", text_of)).flatten();
@@ -114,6 +149,17 @@ mod tests {
         {
             assert!(matches!(wrap(other), Cow::Borrowed(_)));
         }
+    }
+
+    #[test]
+    fn each_entry_of_a_list_of_skills_comes_through_the_library() {
+        let message = br#"{"jsonrpc":"2.0","id":1,"result":{"skills":[{"uri":7},1e400,{"uri":"skill://a/SKILL.md"}]}}"#;
+        let value: Value = serde_json::from_slice(&wrap(message)).unwrap();
+        let skills: Vec<Skill> = serde_json::from_value(value["result"]["skills"].clone()).unwrap();
+        let texts: Vec<_> = skills.iter().map(entry).collect();
+        assert_eq!(texts, [r#"{"uri":7}"#, "1e400", r#"{"uri":"skill://a/SKILL.md"}"#]);
+        let other = br#"{"result":{"skills":"none"}}"#;
+        assert_eq!(serde_json::from_slice::<Value>(&wrap(other)).unwrap(), json!({ "result": { "skills": "none" } }));
     }
 
     #[test]

@@ -496,6 +496,8 @@ pub(super) struct Listed {
     pub(super) skills: Vec<SkillFacts>,
     /// Remarks on skills that are left out.
     pub(super) remarks: Vec<String>,
+    /// The reason why its list of skills can't be read.
+    pub(super) unlisted: Option<String>,
 }
 
 /// Connects to a server by the handshake of a revision, and lists its tools and its skills.
@@ -511,14 +513,15 @@ where
     let tools = timeout(START, list(&peer)).await;
     let tools = tools.map_err(|_| format!("the server did not list its tools within {START:?}"))??;
     let skills = timeout(START, skill::list(&peer)).await;
-    let (skills, remarks) = skills.unwrap_or_else(|_| {
-        let why = format!("the skills of the server are left out: it did not list them within {START:?}");
-        (Vec::new(), vec![why])
-    });
+    let skills = skills.unwrap_or_else(|_| Err(format!("it did not list them within {START:?}")));
+    let (skills, remarks, unlisted) = match skills {
+        Ok((skills, remarks)) => (skills, remarks, None),
+        Err(why) => (Vec::new(), vec![format!("the skills of the server are left out: {why}")], Some(why)),
+    };
     let server = info.as_deref().and_then(|info| info.server_info.as_ref());
     let server = server.map_or_else(|| "a server without a name".to_owned(), named);
     let protocol = info.as_deref().map(|info: &ServerPeerInfo| info.protocol_version.as_str().to_owned());
-    Ok(Listed { protocol: protocol.unwrap_or_default(), server, tools, skills, remarks })
+    Ok(Listed { protocol: protocol.unwrap_or_default(), server, tools, skills, remarks, unlisted })
 }
 
 fn named(server: &Implementation) -> String {

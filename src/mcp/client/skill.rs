@@ -15,6 +15,7 @@ use rmcp::model::{
     ReadResourceResponse, ResourceContents, SKILL_MD, Skill, SkillResource, SkillResources,
 };
 use rmcp::service::{Peer, ServiceError};
+use serde_json::Value;
 use systole_core::core::{Failure, HandlerOutcome, Message};
 use systole_core::vocab::{Fault, FaultCode};
 use systole_xml::ladder::Raw;
@@ -23,6 +24,7 @@ use systole_xml::schema::encode;
 use tokio::time::{sleep, timeout};
 
 use super::call::{Called, repeated};
+use super::raw;
 use super::session::Session;
 use crate::listeners::fleet::{Lost, ProcessEnd, failed};
 use crate::listeners::mcp::{LockedSkill, McpListenerSettings, SkillFacts, SkillFile};
@@ -38,50 +40,104 @@ const SKILLS: usize = 500;
 const FILES: usize = 512;
 const DESCRIPTION: usize = 4096;
 
+/// Remarks on skills, and characters of a name in one, at most.
+const REMARKS: usize = 20;
+const NAME: usize = 100;
+
 /// The skills of a server as an import takes them, and remarks on those that are left out. None of a server without the
 /// extension.
-pub(super) async fn list(peer: &Peer<RoleClient>) -> (Vec<SkillFacts>, Vec<String>) {
+///
+/// # Errors
+/// The reason why the list can't be read: nothing is known of the skills then.
+pub(super) async fn list(peer: &Peer<RoleClient>) -> Result<(Vec<SkillFacts>, Vec<String>), String> {
+    let (all, mut remarks) = listed(peer).await?;
+    let more = remarks.len().saturating_sub(REMARKS);
+    if more > 0 {
+        remarks.truncate(REMARKS);
+        remarks.push(format!("and {more} more remarks on skills of the server"));
+    }
+    Ok((all, remarks))
+}
+
+async fn listed(peer: &Peer<RoleClient>) -> Result<(Vec<SkillFacts>, Vec<String>), String> {
     let has_skills = peer.peer_info().is_some_and(|info| info.capabilities.supports_skills());
     if !has_skills {
-        return (Vec::new(), Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
     let (mut all, mut remarks) = (Vec::<SkillFacts>::new(), Vec::new());
-    let mut cursor = None;
+    let (mut cursor, mut number) = (None, 0);
     for _ in 0..PAGES {
         let page = peer.list_skills(Some(PaginatedRequestParams::default().with_cursor(cursor))).await;
-        let ListSkillsResult { skills, next_cursor, .. } = match page {
-            Ok(page) => page,
-            Err(error) => {
-                remarks.push(format!("the skills of the server are left out: it does not list them: {}", said(&error)));
-                return (Vec::new(), remarks);
-            }
-        };
+        let ListSkillsResult { skills, next_cursor, .. } =
+            page.map_err(|error| format!("it does not list them: {}", said(&error)))?;
         for skill in skills {
-            match facts(&skill) {
+            number += 1;
+            let read = entry(&raw::entry(&skill));
+            let facts = read.and_then(|skill| facts(&skill).map_err(|why| (Some(skill.name().to_owned()), why)));
+            match facts {
                 Ok(facts) if all.iter().any(|known| known.name == facts.name) => remarks.push(format!(
                     "the server lists two skills of the name '{}': the first one is taken",
                     readable(&facts.name)
                 )),
                 Ok(facts) => all.push(facts),
-                Err(why) => {
-                    remarks.push(format!("the skill '{}' of the server is left out: {why}", readable(skill.name())));
+                Err((name, why)) => {
+                    let which = match name {
+                        Some(name) => format!("'{}'", readable(&name.chars().take(NAME).collect::<String>())),
+                        None => format!("number {number} of its list"),
+                    };
+                    remarks.push(format!("the skill {which} of the server is left out: {why}"));
                 }
             }
         }
         if all.len() > SKILLS {
-            remarks.push(format!("the server has more than {SKILLS} skills: the first {SKILLS} are taken"));
+            remarks.insert(0, format!("the server has more than {SKILLS} skills: the first {SKILLS} are taken"));
             all.truncate(SKILLS);
-            return (all, remarks);
+            return Ok((all, remarks));
         }
         cursor = next_cursor;
         if cursor.is_none() {
-            return (all, remarks);
+            return Ok((all, remarks));
         }
     }
-    remarks.push(format!(
-        "the list of the server's skills has more than {PAGES} pages: those of the first {PAGES} are taken"
-    ));
-    (all, remarks)
+    let why =
+        format!("the list of the server's skills has more than {PAGES} pages: those of the first {PAGES} are taken");
+    remarks.insert(0, why);
+    Ok((all, remarks))
+}
+
+/// An entry of a list of skills.
+///
+/// # Errors
+/// The name of the skill, if it has one, and the field that is wrong.
+fn entry(text: &str) -> Result<Skill, (Option<String>, String)> {
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| (None, format!("its entry can't be read as JSON: {error}")))?;
+    let name = || value.pointer("/frontmatter/name").and_then(Value::as_str).map(str::to_owned);
+    let is_text = |value: &Value, at: &str| value.pointer(at).is_some_and(Value::is_string);
+    for (at, field) in [
+        ("/uri", "uri"),
+        ("/frontmatter/name", "frontmatter.name"),
+        ("/frontmatter/description", "frontmatter.description"),
+    ] {
+        if !is_text(&value, at) {
+            return Err((name(), format!("its `{field}` is missing, or is no text")));
+        }
+    }
+    let is_file = |file: &Value| is_text(file, "/uri") && is_text(file, "/digest") && file["size"].is_u64();
+    let wrong = match value.get("resources") {
+        Some(Value::Array(files)) => files.iter().position(|file| !is_file(file)).map(|at| {
+            format!("`resources[{at}]` is no file: a file has the texts `uri` and `digest`, and `size`, a whole number")
+        }),
+        Some(Value::String(_)) => None,
+        _ => Some("its `resources` is neither a list of files nor \"dynamic\"".to_owned()),
+    };
+    match wrong {
+        Some(why) => Err((name(), why)),
+        None => {
+            let read = serde_json::from_value(value.clone());
+            read.map_err(|error| (name(), readable(&error.to_string())))
+        }
+    }
 }
 
 /// The words of a server on a skill.

@@ -35,6 +35,15 @@ pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
     let contract =
         LocalSet::new().block_on(&runtime, client::import(&args.listener, &found.server, found.asks, &limits));
     let contract = contract.map_err(|why| Failure::no(format!("'{}' was not imported: {why}", args.listener)))?;
+    if let Some(why) = &contract.unlisted
+        && McpLock::read(&found.lock).is_ok_and(|before| !before.skills.is_empty())
+    {
+        return Err(Failure::no(format!(
+            "'{}' was not imported: the last import has skills, and the server does not say whether it still has them: {why}. Import again when it lists its skills; if it has none any more, remove {} first",
+            args.listener,
+            found.lock.display()
+        )));
+    }
     // Before anything is written: the files of the import before stay.
     let lock = contract.lock.to_text();
     let lock = lock.map_err(|why| Failure::no(format!("'{}' was not imported: {why}", args.listener)))?;

@@ -399,6 +399,25 @@ fn skills_of_a_server_are_loaded_by_name_and_a_changed_one_is_refused() {
 }
 
 #[test]
+fn an_ill_formed_skill_is_left_out_alone_and_a_list_that_fails_removes_none() {
+    let folder = modern("skills-odd", "timeout: 20s", &["fees", "refunds"]);
+    let files = || ["t.mcp.json", "t.mcp.xsd"].map(|file| fs::read_to_string(folder.join(file)).unwrap());
+    let before = files();
+    fs::write(folder.join("unlisted"), "").unwrap();
+    for dry in [&["--dry-run"][..], &[]] {
+        let (code, told, error) = said(&folder, &[&["mcp", "import", "organism.yaml", "t"][..], dry].concat(), "");
+        assert_eq!(code, 1, "{told}");
+        has(&error, &["'t' was not imported", "it does not list them: There is none", "t.mcp.json"]);
+        assert_eq!(files(), before, "the files of the import before stay");
+    }
+    fs::remove_file(folder.join("unlisted")).unwrap();
+    fs::write(folder.join("fees.odd"), "").unwrap();
+    let imported = folder.done(&["mcp", "import", "organism.yaml", "t"]);
+    let why = "the skill 'fees' of the server is left out: its `frontmatter.description` is missing, or is no text";
+    has(&imported, &[why, "t: 1 skill: refunds"]);
+}
+
+#[test]
 fn a_lock_whose_skill_was_changed_by_hand_is_refused() {
     let folder = modern("skill-edited", "timeout: 20s", &["refunds"]);
     let path = folder.join("t.mcp.json");

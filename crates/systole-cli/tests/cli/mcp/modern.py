@@ -46,6 +46,8 @@ def skill(name):
     if os.path.exists(f"{name}.dynamic"):
         resources = "dynamic"
     front = {"name": name, "description": f"How to do {name}."}
+    if os.path.exists(f"{name}.odd"):
+        del front["description"]
     return {"uri": f"skill://{name}/SKILL.md", "frontmatter": front, "resources": resources}
 
 
@@ -60,6 +62,8 @@ def answer(method, params):
     if method == "tools/call":
         return completion(params) if params["name"] == "complete" else text("plain")
     if method == "skills/list":
+        if os.path.exists("unlisted"):
+            return None
         return listed(skills=[skill(name) for name in sorted(os.listdir("skills"))])
     if method == "skills/get":
         name = params["uri"].split("/")[2]
