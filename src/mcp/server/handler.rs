@@ -431,7 +431,7 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let CustomRequest { method, params, .. } = request;
         let params = params.unwrap_or(Value::Null);
@@ -445,12 +445,12 @@ impl ServerHandler for Handler {
             "tasks/get" => mistake::<GetTaskParams>(params),
             "tasks/update" => mistake::<UpdateTaskParams>(params),
             "tasks/cancel" => mistake::<CancelTaskParams>(params),
-            _ => None,
+            _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
         };
-        Err(match mistake {
-            Some(why) => ErrorData::invalid_params(format!("the parameters of {method} are wrong: {why}"), None),
-            None => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
-        })
+        // A repeated member is no mistake any more once the parameters are a value.
+        Written::text(&context.extensions)?;
+        let why = mistake.unwrap_or_else(|| "a member is repeated, or has a value of another form".to_owned());
+        Err(ErrorData::invalid_params(format!("the parameters of {method} are wrong: {why}"), None))
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

@@ -51,6 +51,9 @@ impl Written {
             Ok(_) => return None,
             Err(error) => return Some(Self(Err(error.to_string()))),
         };
+        if let Some(key) = params.and_then(|params| repeated_key(params.get().as_bytes())) {
+            return Some(Self(Err(format!("the member '{}' is repeated: write it once", key.escape_debug()))));
+        }
         let arguments = params.map(|params| serde_json::from_str::<Params<'_>>(params.get())).transpose();
         let arguments = arguments.map(|params| params.and_then(|params| params.arguments));
         let text = |arguments: &RawValue| Bytes::copy_from_slice(arguments.get().as_bytes());
@@ -177,7 +180,9 @@ mod tests {
         assert_eq!(kept, exact);
         assert_eq!(call(r#"{"name":"x"}"#), Some(Ok(None)));
         let twice = call(r#"{"name":"x","arguments":{},"arguments":{}}"#).unwrap().unwrap_err();
-        assert!(twice.contains("arguments"), "{twice}");
+        assert!(twice.contains("'arguments' is repeated"), "{twice}");
+        let twice = call(r#"{"name":"x","arguments":{},"name":"y"}"#).unwrap().unwrap_err();
+        assert!(twice.contains("'name' is repeated"), "{twice}");
         assert!(text(r#"{"id":1,"method":"ping"}"#).is_none());
     }
 

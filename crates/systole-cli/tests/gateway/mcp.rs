@@ -897,6 +897,17 @@ fn json_keeps_its_digits_there_and_back() {
             assert!(answer.contains(r#""isError":true"#) && answer.contains(why), "{answer}");
         }
     }
+    for (method, name, arguments, key) in [
+        ("tools/call", "keeper.kept", r#"{"n": 1}, "arguments": {"n": 2}"#, "arguments"),
+        ("tools/call", "keeper.kept", r#"{"n": 1}, "name": "keeper.kept""#, "name"),
+        ("prompts/get", "sum", r#"{"$": "1"}, "arguments": {"$": "2"}"#, "arguments"),
+        ("prompts/get", "sum", r#"{"$": "1"}, "name": "sum""#, "name"),
+    ] {
+        for answer in both(method, name, arguments) {
+            let why = format!("the member '{key}' is repeated");
+            assert!(answer.contains("-32602") && answer.contains(&why), "{method} {arguments}: {answer}");
+        }
+    }
     for answer in both("tools/call", "sum", r#"{"$": 1e400}"#) {
         assert!(answer.contains("Unknown tool"), "{answer}");
     }
