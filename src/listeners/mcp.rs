@@ -417,8 +417,16 @@ impl SkillFacts {
                 None => found.push(format!("its file '{}' is gone", file.path)),
                 Some(other) if other == file => {}
                 Some(other) => {
-                    let (path, was, is) = (&file.path, &file.digest, &other.digest);
-                    found.push(format!("its file '{path}' has other content: it was {was}, and is {is}"));
+                    let path = &file.path;
+                    for (what, was, is) in [
+                        ("has other content: it was", &file.digest, &other.digest),
+                        ("has another size in bytes: it was", &file.size.to_string(), &other.size.to_string()),
+                        ("has another address: it was", &file.uri, &other.uri),
+                    ] {
+                        if was != is {
+                            found.push(format!("its file '{path}' {what} {was}, and is {is}"));
+                        }
+                    }
                 }
             }
         }
@@ -582,6 +590,10 @@ mod tests {
             assert!(found.contains(part), "{found}");
         }
         assert_eq!(lock.differences_of_skills([]), ["the skill 'refunds' is gone"]);
+        let mut longer = before.clone();
+        longer.files[0].size = 8;
+        let found = lock.differences_of_skills([&longer]);
+        assert_eq!(found, ["the skill 'refunds': its file 'SKILL.md' has another size in bytes: it was 7, and is 8"]);
     }
 
     #[test]
