@@ -1,4 +1,5 @@
 //! The call of a message: its arguments, its wait, its outcome.
+#![expect(deprecated, reason = "servers of earlier revisions ask for completions so")]
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -8,8 +9,9 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ElicitRequest, ElicitResult,
-    ElicitationAction, InputRequest, InputRequiredResult, InputResponses, ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, CreateMessageRequestParams, ElicitRequest,
+    ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest, InputRequests, InputRequiredResult,
+    InputResponses, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::Value;
@@ -187,7 +189,12 @@ impl<'m> Caller<'m> {
                     Ok(answers) => input = answers,
                     Err(unanswered) => return Called::Done(self.refused(&unanswered.to_string())),
                 },
-                _ => return Called::Done(self.refused("it answered the call with a result of another kind")),
+                other => {
+                    let why = misread(&serde_json::to_value(other).unwrap_or_default());
+                    return Called::Done(
+                        self.refused(&format!("it answered the call with a result of another kind: {why}")),
+                    );
+                }
             }
         }
         Called::Done(self.refused(&format!("it asked for input more than {ROUNDS} times before it answered")))
@@ -303,6 +310,11 @@ impl<'m> Caller<'m> {
 
     /// The answers to the questions that a result has instead of content.
     async fn inputs(&self, result: InputRequiredResult) -> Result<(Option<InputResponses>, Option<String>), NoInput> {
+        // None is asked where not all may be: the answers would be lost, and completions cost.
+        let requests = result.input_requests.as_ref().map_or(0, InputRequests::len);
+        if self.asked.get() + requests > QUESTIONS {
+            return Err(TooMany.into());
+        }
         let mut responses = InputResponses::new();
         for (key, request) in result.input_requests.into_iter().flatten() {
             let response = match request {
@@ -331,5 +343,48 @@ impl<'m> Caller<'m> {
     fn may_ask(&self) -> Result<(), TooMany> {
         self.asked.set(self.asked.get() + 1);
         if self.asked.get() > QUESTIONS { Err(TooMany) } else { Ok(()) }
+    }
+}
+
+/// The reason why an answer is no result of a call: the first part that is none of the protocol.
+fn misread(answer: &Value) -> String {
+    let Some(requests) = answer.get("inputRequests").and_then(Value::as_object) else {
+        let error = serde_json::from_value::<CallToolResult>(answer.clone()).err();
+        return error.map_or_else(|| "it is none of the protocol".to_owned(), |error| readable(&error.to_string()));
+    };
+    for (key, request) in requests {
+        let params = request.get("params").cloned().unwrap_or_default();
+        let error = match request.get("method").and_then(Value::as_str) {
+            Some("sampling/createMessage") => serde_json::from_value::<CreateMessageRequestParams>(params).err(),
+            Some("elicitation/create") => serde_json::from_value::<ElicitRequestParams>(params).err(),
+            Some("roots/list") => None,
+            Some(other) => return readable(&format!("inputRequests.{key} has the method '{other}', which is none")),
+            None => return readable(&format!("inputRequests.{key} has no `method`")),
+        };
+        if let Some(error) = error {
+            return readable(&format!("the params of inputRequests.{key}: {error}"));
+        }
+    }
+    "it is none of the protocol".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_of_another_kind_is_refused_by_its_field() {
+        let asked = |params: Value| {
+            let request = json!({ "method": "sampling/createMessage", "params": params });
+            misread(&json!({ "resultType": "input_required", "inputRequests": { "q": request } }))
+        };
+        let why = asked(json!({ "messages": [] }));
+        assert!(why.contains("inputRequests.q") && why.contains("maxTokens"), "{why}");
+        let why = misread(&json!({ "resultType": "input_required", "inputRequests": { "q": { "params": {} } } }));
+        assert!(why.contains("inputRequests.q has no `method`"), "{why}");
+        let why = misread(&json!({ "contents": [] }));
+        assert!(why.contains("structuredContent"), "{why}");
     }
 }
