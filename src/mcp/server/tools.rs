@@ -56,7 +56,9 @@ impl Tools {
             let Some(schema) = catalog.get(payload) else { continue };
             for contract in blueprint.accepting(payload).iter().filter_map(|id| blueprint.listener(*id)) {
                 let call = format!("{}.{}", contract.name, payload.local());
-                let told = described(contract, schema);
+                let accepted = contract.accepts.iter().filter(|accepted| **accepted != boot_qname());
+                let accepted = accepted.filter_map(|accepted| catalog.get(accepted)).map(PayloadSchema::description);
+                let told = described(&contract.description, schema.description(), accepted);
                 if let Some(prompt) = settings.prompts.iter().find(|prompt| prompt.call == call) {
                     let name = free(&mut taken, prompt.name.as_ref().unwrap_or(&call));
                     made.prompts.push(prompt_of(&name, prompt, told, schema));
@@ -133,11 +135,15 @@ fn free(taken: &mut HashSet<String>, wanted: &str) -> String {
     name
 }
 
-/// The description of a listener and of a payload.
-fn described(contract: &Contract, schema: &PayloadSchema) -> String {
-    let parts = [contract.description.as_str(), schema.description()].map(str::trim);
-    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    shortened(&parts.join(" "))
+/// The description of a tool: that of its payload, or else that of its listener.
+fn described<'t>(listener: &str, payload: &str, accepted: impl Iterator<Item = &'t str>) -> String {
+    let payload = shortened(payload);
+    if !payload.is_empty() {
+        return payload;
+    }
+    // A listener without a description is told by all its payloads, of which the client may call others, or none.
+    let made = accepted.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
+    if made == listener { String::new() } else { shortened(listener) }
 }
 
 /// A text of at most some 200 tokens, cut between two words.
@@ -217,6 +223,16 @@ mod tests {
         assert_eq!(long.len(), NAME);
         let next = free(&mut taken, &"x".repeat(300));
         assert!(next.len() <= NAME && next.ends_with("-2"), "{next}");
+    }
+
+    #[test]
+    fn a_tool_is_described_by_its_own_payload() {
+        let all = || ["Counts a shelf.", "", "Loads a skill: \n- fees: How to do fees."].into_iter();
+        let made = "Counts a shelf. Loads a skill: - fees: How to do fees.";
+        assert_eq!(described(made, "Counts a shelf.", all()), "Counts a shelf.");
+        assert_eq!(described(made, "", all()), "", "the words are those of other payloads");
+        assert_eq!(described("Keeps the stock.", "", all()), "Keeps the stock.");
+        assert_eq!(described("Keeps the stock.", "Counts a\n shelf.", all()), "Counts a shelf.");
     }
 
     #[test]
