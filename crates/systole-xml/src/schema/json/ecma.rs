@@ -21,8 +21,33 @@ const NONE: &str = r"[^\s\S]";
 pub(in crate::schema) fn of_ecma(pattern: &str) -> Result<String, &'static str> {
     let mut reader = Reader { rest: pattern };
     let mut out = String::with_capacity(pattern.len() + 16);
+    // Set behind a quantifier: whether a '?' may follow, which makes it a lazy one.
+    let mut quantified: Option<bool> = None;
     while let Some(c) = reader.next() {
+        let before = quantified.take();
+        if let Some(length) = quantifier(c, reader.rest) {
+            quantified = match before {
+                None => Some(true),
+                Some(true) if c == '?' => Some(false),
+                Some(_) => return Err("a quantifier stands behind a quantifier, which ECMA-262 doesn't have"),
+            };
+            out.push(c);
+            out.push_str(&reader.rest[..length]);
+            reader.rest = &reader.rest[length..];
+            continue;
+        }
         match c {
+            '(' => {
+                out.push('(');
+                if reader.takes("?") {
+                    if ![":", "=", "!", "<", "i:", "-i:"].iter().any(|kind| reader.rest.starts_with(kind)) {
+                        return Err(
+                            "a group begins otherwise than those of ECMA-262, which are (…), (?:…) and (?<name>…); for both cases of a letter write [Aa]",
+                        );
+                    }
+                    out.push('?');
+                }
+            }
             '.' => out.push_str(DOT),
             '[' => reader.class(&mut out)?,
             '\\' => match reader.escape(false)? {
@@ -34,6 +59,20 @@ pub(in crate::schema) fn of_ecma(pattern: &str) -> Result<String, &'static str> 
         }
     }
     Ok(out)
+}
+
+/// The length of the quantifier that begins with a character, behind it; `None` if it begins none.
+fn quantifier(c: char, rest: &str) -> Option<usize> {
+    match c {
+        '*' | '+' | '?' => Some(0),
+        '{' => {
+            let end = rest.find('}')?;
+            let (least, most) = rest[..end].split_once(',').unwrap_or((&rest[..end], ""));
+            let is_count = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+            (!least.is_empty() && is_count(least) && is_count(most)).then_some(end + 1)
+        }
+        _ => None,
+    }
 }
 
 /// A character or a class.
@@ -76,6 +115,12 @@ impl Reader<'_> {
         }
         out.push_str(if is_negated { "[^" } else { "[" });
         loop {
+            let name = self.rest.strip_prefix("[:").and_then(|rest| rest.split_once(":]"));
+            if name.is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase())) {
+                return Err(
+                    "ECMA-262 has no classes such as [:alpha:]: write \\p{L} for letters, \\d for digits, \\s for white space",
+                );
+            }
             if self.takes("]") {
                 out.push(']');
                 return Ok(());
@@ -145,10 +190,16 @@ impl Reader<'_> {
             'p' | 'P' => {
                 let end = self.rest.starts_with('{').then(|| self.rest.find('}')).flatten();
                 let end = end.ok_or("a property stands behind \\p in braces, as in \\p{L}")?;
+                let name = &self.rest[1..end];
+                let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'=');
+                if name.starts_with("Is") || !name.bytes().all(is_plain) {
+                    return Err("\\p names no property of ECMA-262, such as \\p{L} or \\p{Script=Greek}");
+                }
                 let text = format!("\\{c}{}", &self.rest[..=end]);
                 self.rest = &self.rest[end + 1..];
                 Ok(Atom::Written(text))
             }
+            'B' => Err("\\B is not supported in patterns: write what stands around it"),
             c if c.is_ascii_alphanumeric() => {
                 Err("a backslash stands before a letter that has no such meaning in ECMA-262")
             }
@@ -286,6 +337,8 @@ mod tests {
             (r"^[\b\t\x41-\x43]+$", "\u{8}\tABC"),
             (r"^\p{Lu}\P{L}$", "É1"),
             (r"^(?:a|b){2,3}?(?<name>c)$", "abc"),
+            (r"^a+?b*?(?:c??)?\+*[[:]$", "abc++:"),
+            (r"^\p{Script=Greek}(?i:a)$", "αA"),
         ] {
             assert!(is_found(pattern, text), "{pattern}");
         }
@@ -299,6 +352,17 @@ mod tests {
             (r"\x4", "hexadecimal"),
             (r"\u{}", "1 to 8 digits"),
             (r"\pL", "in braces"),
+            (r"a\Bb", r"\B is not supported"),
+            ("(?i)a", "a group begins otherwise"),
+            ("(?P<x>a)", "a group begins otherwise"),
+            ("a++", "a quantifier stands behind"),
+            ("a**", "a quantifier stands behind"),
+            ("a{2}{3}", "a quantifier stands behind"),
+            ("a+??", "a quantifier stands behind"),
+            ("[[:alpha:]]", "[:alpha:]"),
+            ("[^a[:digit:]]", "[:alpha:]"),
+            (r"\p{IsGreek}", "no property"),
+            (r"[\p{^L}]", "no property"),
         ] {
             assert!(of_ecma(pattern).unwrap_err().contains(why), "{pattern}");
         }
