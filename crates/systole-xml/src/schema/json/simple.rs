@@ -146,10 +146,10 @@ fn numeric(name: &str, xsd_type: &XsdType, facets: &Facets, known: (Option<i128>
         }
     }
     rules.all &= facets.patterns.is_empty();
-    // Numbers that not each reader of JSON keeps are strings.
+    // Numbers that not each reader of JSON keeps are strings, in all the forms that XML has for them.
     let literals = match MappedValue::atomic(xsd_type, facets) {
-        MappedValue::Integer { is_large: true } => "^-?[0-9]+$",
-        MappedValue::Decimal => r"^-?[0-9]+(?:\.[0-9]+)?$",
+        MappedValue::Integer { is_large: true } => r"^[ \t\n\r]*[+-]?[0-9]+[ \t\n\r]*$",
+        MappedValue::Decimal => r"^[ \t\n\r]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[ \t\n\r]*$",
         // Both bounds leave numbers alone.
         MappedValue::Float if facets.min.is_some() && facets.max.is_some() => return rules,
         MappedValue::Float => "^(?:-?INF|NaN)$",

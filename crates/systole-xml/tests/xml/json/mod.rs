@@ -184,7 +184,10 @@ fn keywords_tell_the_facets_that_they_can() {
             restricted("unsignedByte", &[("minExclusive", "4")]),
             json!({ "type": "integer", "exclusiveMinimum": 4, "maximum": 255 }),
         ),
-        (restricted("integer", &[]), json!({ "type": ["integer", "string"], "pattern": "^-?[0-9]+$" })),
+        (
+            restricted("integer", &[]),
+            json!({ "type": ["integer", "string"], "pattern": r"^[ \t\n\r]*[+-]?[0-9]+[ \t\n\r]*$" }),
+        ),
         (restricted("double", &[]), json!({ "type": ["number", "string"], "pattern": "^(?:-?INF|NaN)$" })),
         (
             restricted("token", &[("enumeration", " a  b "), ("enumeration", "c")]),

@@ -56,6 +56,7 @@ fn values_are_what_json_carries_without_loss_and_else_strings() {
         ("double", "1e3", "1e3"),
         ("double", "0.30000000000000004", "0.30000000000000004"),
         ("double", "-INF", r#""-INF""#),
+        ("double", "1e400", "1e400"),
         ("boolean", "true", "true"),
         ("boolean", "1", r#""1""#),
         ("string", "12", r#""12""#),
@@ -69,6 +70,22 @@ fn values_are_what_json_carries_without_loss_and_else_strings() {
     let union = text("<xs:union memberTypes='xs:int xs:boolean xs:NMTOKENS'/>");
     for (literal, json) in [("12", "12"), ("true", "true"), ("a b", r#"["a","b"]"#), ("+1", r#""+1""#)] {
         is_json(&union, &root(literal), &format!(r#"{{"$":{json}}}"#));
+    }
+}
+
+#[test]
+fn the_schema_of_a_number_takes_each_text_that_a_literal_becomes() {
+    for (ty, literals) in [
+        ("decimal", &["+1.50", ".5", "5.", "01", " 1 ", "1234567890123456.5", "-.5"][..]),
+        ("integer", &["+12", "007", " -7 ", "123456789012345678901234567890"][..]),
+        ("long", &["+3", "9007199254740993"][..]),
+    ] {
+        for literal in literals {
+            let schema = simple(ty);
+            let json: Value = serde_json::from_str(&schema.to_json(&canonical(&root(literal)))).unwrap();
+            let checked = super::checker::check(schema.json_schema(), &json);
+            assert!(json["$"].is_string() && checked.is_ok(), "{ty} {literal}: {json} {checked:?}");
+        }
     }
 }
 
