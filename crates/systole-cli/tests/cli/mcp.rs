@@ -406,8 +406,9 @@ fn an_ill_formed_skill_is_left_out_alone_and_a_list_that_fails_removes_none() {
     fs::write(folder.join("unlisted"), "").unwrap();
     for dry in [&["--dry-run"][..], &[]] {
         let (code, told, error) = said(&folder, &[&["mcp", "import", "organism.yaml", "t"][..], dry].concat(), "");
+        let told = told + &error;
         assert_eq!(code, 1, "{told}");
-        has(&error, &["'t' was not imported", "it does not list them: There is none", "t.mcp.json"]);
+        has(&told, &["'t' was not imported", "it does not list them: There is none", "t.mcp.json"]);
         assert_eq!(files(), before, "the files of the import before stay");
     }
     fs::remove_file(folder.join("unlisted")).unwrap();
