@@ -40,12 +40,18 @@ impl Identity {
     /// Signs a message: returns its canonical form with the signature.
     ///
     /// # Errors
-    /// [`SignatureError`] for bytes that are no envelope with `<meta>`, have a signature, or have a prefix that only values use.
+    /// [`SignatureError`] for bytes that are no envelope with `<meta>`, have a signature, have a prefix that only values use, or are
+    /// the head of a transcript, which [`TranscriptWriter`] signs.
     ///
     /// # Panics
     /// If the system has no random numbers.
     pub fn sign(&self, envelope: &Bytes) -> Result<Bytes, SignatureError> {
         signature::sign(envelope, (&self.id, &self.point), sha256, |bytes| self.sign_bytes(bytes))
+    }
+
+    /// Signs the head of a transcript that this program made.
+    fn sign_head(&self, envelope: &Bytes) -> Result<Bytes, SignatureError> {
+        signature::sign_head(envelope, (&self.id, &self.point), sha256, |bytes| self.sign_bytes(bytes))
     }
 
     /// Signs bytes by ECDSA over P-256 with SHA-256: r, then s.

@@ -108,7 +108,7 @@ impl<W: Write> TranscriptWriter<W> {
         let head = Head::write(entries, &hash.to_string());
         match identity {
             Some(identity) => {
-                let signed = identity.sign(&head.into()).map_err(io::Error::other)?;
+                let signed = identity.sign_head(&head.into()).map_err(io::Error::other)?;
                 self.out.write_all(&signed)?;
             }
             None => self.out.write_all(head.as_bytes())?,
@@ -583,6 +583,40 @@ mod tests {
         assert!(changed(3, " n=\"2\"", " n=\"02\"").starts_with("entry 2: its number and link is expected"));
     }
 
+    #[test]
+    fn a_message_that_the_organism_signed_for_another_use_is_no_head() {
+        let folder = Folder::new("head");
+        let ada = folder.identity("ada");
+        // The attacker chains entries, and needs a signature of the head.
+        let (mut lines, _) = written(None, 4);
+        let head = lines[6].trim_end().to_owned();
+        let sent = head.replacen("<meta>", "<meta><from>echo</from><to>cli</to>", 1);
+        for message in [&head, &sent] {
+            let refused = ada.sign(&message.clone().into()).unwrap_err().to_string();
+            assert!(refused.contains("is the head of a transcript"), "{refused}");
+        }
+        // A program that has the key, and signs whatever it sends.
+        let signed = String::from_utf8(ada.sign_head(&sent.into()).unwrap().into()).unwrap();
+        ada.keys().verify_bytes(&Raw::new(signed.clone()), &XmlLimits::default()).unwrap();
+        lines[6] = format!("{signed}\n");
+        let why = "the <meta> of the head must hold one signature and nothing else";
+        let refused = verified(Some(ada.keys()), None, &lines.concat()).unwrap_err();
+        assert!(refused.starts_with(why), "{refused}");
+        // Another spelling of the signature.
+        let own = written(Some(&ada), 4).0.concat();
+        verified(Some(ada.keys()), None, &own).unwrap();
+        for (from, to) in [
+            ("<ds:SignatureValue>", "<ds:SignatureValue>\n"),
+            ("</dsig11:PublicKey>", " </dsig11:PublicKey>"),
+            ("<ds:KeyInfo>", "\n<ds:KeyInfo>"),
+            ("<ds:Signature ", "<ds:Signature xmlns:x=\"urn:x\" "),
+        ] {
+            assert!(own.contains(from), "{from}");
+            let refused = verified(Some(ada.keys()), None, &own.replacen(from, to, 1)).unwrap_err();
+            assert!(refused.starts_with(why), "{from}: {refused}");
+        }
+    }
+
     proptest::proptest! {
         #[test]
         fn an_edit_of_the_bytes_leaves_the_entries_or_is_refused(
@@ -607,10 +641,9 @@ mod tests {
                 1 => [&file[..to], &file[from..end], &file[to..]].concat(),
                 _ => file[..from].to_owned(),
             };
-            // White space in the base64 of the signature means nothing.
             if let Ok(end) = verified(Some(keys), None, &edited) {
                 proptest::prop_assert_eq!(end.head, *head);
-                proptest::prop_assert!(edited.starts_with(&file[..file.rfind("<message ").unwrap()]), "{}", edited);
+                proptest::prop_assert_eq!(&edited, file);
             }
         }
     }

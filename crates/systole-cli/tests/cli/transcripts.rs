@@ -147,6 +147,18 @@ fn what_was_done_to_a_transcript_is_named() {
     let (code, _, said) = verify(&unsigned, &by_key);
     assert_eq!(code, 1);
     has(&said, &["the head is not signed"]);
+    // No other command signs a head.
+    let head = unsigned.lines().find(|line| line.starts_with("<message ")).unwrap();
+    let (code, out, said) = crate::kit::said(&folder, &["sign", "-", "--key", "own.jwks"], head);
+    assert_eq!((code, &*out), (1, ""), "{said}");
+    has(&said, &["is the head of a transcript"]);
+    // A message that was signed for another use is none.
+    let sent = "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>echo</from></meta><x xmlns=\"urn:x\"/></message>";
+    let sent = crate::kit::said(&folder, &["sign", "-", "--key", "own.jwks"], sent).1;
+    let with_meta = head.replacen("<meta></meta>", &sent[sent.find("<meta>").unwrap()..sent.find("<x ").unwrap()], 1);
+    let (code, _, said) = verify(&unsigned.replacen(head, &with_meta, 1), &by_key);
+    assert_eq!(code, 1);
+    has(&said, &["the <meta> of the head must hold one signature and nothing else"]);
     // A head is that of a transcript.
     let (code, _, said) = verify("<a/>", &["--head", &"a".repeat(64)]);
     assert_eq!(code, 2);

@@ -99,7 +99,7 @@ pub enum BlueprintProblem {
         /// The payload.
         payload: QName,
     },
-    /// A payload of the core or meta namespace where it can't stand.
+    /// A payload of the core, meta or transcript namespace where it can't stand.
     #[error(
         "'{name}' lists {payload}, which belongs to the pump: only <boot> can be accepted, answers of the core stand in returns"
     )]
@@ -285,7 +285,7 @@ impl Blueprint {
     }
 
     fn check_lists(&self, problems: &mut Vec<BlueprintProblem>) {
-        let reserved = |payload: &&QName| matches!(payload.namespace(), ns::CORE | ns::META);
+        let reserved = |payload: &&QName| matches!(payload.namespace(), ns::CORE | ns::META | ns::TRANSCRIPT);
         let is_boot = |payload: &QName| payload.namespace() == ns::CORE && payload.local() == "boot";
         for listener in &self.listeners {
             let accepted = listener.accepts.iter().filter(|payload| !is_boot(payload));

@@ -50,6 +50,12 @@ pub enum SignatureError {
          comments, instructions around it, or prefixes that only values use"
     )]
     NotCovered,
+    /// The payload is the head of a transcript.
+    #[error(
+        "a payload of the namespace {} is the head of a transcript: `systole thread transcript --sign` alone signs it",
+        ns::TRANSCRIPT
+    )]
+    Transcript,
     /// The signature has another form.
     #[error("the signature is not of the one form: {expected} is expected")]
     Form {
@@ -89,33 +95,49 @@ pub struct Signed {
 ///
 /// # Errors
 /// [`SignatureError::NoMeta`] for bytes that are no envelope with `<meta>`, [`SignatureError::Repeated`] for one that has a
-/// signature, [`SignatureError::NotCovered`] for one with a prefix that only values use.
+/// signature, [`SignatureError::NotCovered`] for one with a prefix that only values use, [`SignatureError::Transcript`] for the
+/// head of a transcript: it would prove that the signer made the transcript, and any message can have such a payload.
 pub fn sign(
     envelope: &Bytes,
-    (key, point): (&str, &[u8; POINT]),
+    key: (&str, &[u8; POINT]),
+    digest: impl FnOnce(&[u8]) -> [u8; DIGEST],
+    sign: impl FnOnce(&[u8]) -> [u8; SIGNATURE],
+) -> Result<Bytes, SignatureError> {
+    attach(envelope, false, key, digest, sign)
+}
+
+/// Signs the head of a transcript, which [`sign`] refuses. The caller has made the transcript itself.
+///
+/// # Errors
+/// As [`sign`].
+pub fn sign_head(
+    envelope: &Bytes,
+    key: (&str, &[u8; POINT]),
+    digest: impl FnOnce(&[u8]) -> [u8; DIGEST],
+    sign: impl FnOnce(&[u8]) -> [u8; SIGNATURE],
+) -> Result<Bytes, SignatureError> {
+    attach(envelope, true, key, digest, sign)
+}
+
+fn attach(
+    envelope: &Bytes,
+    is_head: bool,
+    key: (&str, &[u8; POINT]),
     digest: impl FnOnce(&[u8]) -> [u8; DIGEST],
     sign: impl FnOnce(&[u8]) -> [u8; SIGNATURE],
 ) -> Result<Bytes, SignatureError> {
     let message = strict::canonicalize(envelope, &XmlLimits::UNLIMITED).map_err(|_| SignatureError::NoMeta)?;
-    let end = message.read(|cursor| Reader { cursor }.free_place())?;
+    let (end, of_transcript) = message.read(|cursor| Reader { cursor }.free_place())?;
+    if of_transcript && !is_head {
+        return Err(SignatureError::Transcript);
+    }
     // A declaration that only values use is no part of the form that is signed, so anybody could change it.
     if message.keeps_prefixes() {
         return Err(SignatureError::NotCovered);
     }
     let info = signed_info(&digest(message.bytes()));
     let value = sign(format!("<ds:SignedInfo xmlns:ds=\"{}\">{info}", ns::DSIG).as_bytes());
-    let mut name = String::new();
-    strict::push_text(&mut name, key);
-    let signature = format!(
-        "<ds:Signature xmlns:ds=\"{}\"><ds:SignedInfo>{info}<ds:SignatureValue>{}</ds:SignatureValue><ds:KeyInfo>\
-         <ds:KeyName>{name}</ds:KeyName><ds:KeyValue><dsig11:ECKeyValue xmlns:dsig11=\"{}\"><dsig11:NamedCurve \
-         URI=\"{P256}\"></dsig11:NamedCurve><dsig11:PublicKey>{}</dsig11:PublicKey></dsig11:ECKeyValue></ds:KeyValue>\
-         </ds:KeyInfo></ds:Signature>",
-        ns::DSIG,
-        BASE64_STANDARD.encode(value),
-        ns::DSIG11,
-        BASE64_STANDARD.encode(point),
-    );
+    let signature = element(key, &info, &value);
     let (before, behind) = message.as_str().split_at(end);
     let signed = [before, &signature, behind].concat().into();
     // Where a tag around it declares the same prefix, the canonical form declares it once.
@@ -124,6 +146,22 @@ pub fn sign(
         return Ok(signed.bytes().clone());
     }
     Ok(signed)
+}
+
+/// `<ds:Signature>` in the spelling of [`sign`]; `info` is the rest of `<ds:SignedInfo>` behind its start tag.
+fn element((key, point): (&str, &[u8; POINT]), info: &str, value: &[u8; SIGNATURE]) -> String {
+    let mut name = String::new();
+    strict::push_text(&mut name, key);
+    format!(
+        "<ds:Signature xmlns:ds=\"{}\"><ds:SignedInfo>{info}<ds:SignatureValue>{}</ds:SignatureValue><ds:KeyInfo>\
+         <ds:KeyName>{name}</ds:KeyName><ds:KeyValue><dsig11:ECKeyValue xmlns:dsig11=\"{}\"><dsig11:NamedCurve \
+         URI=\"{P256}\"></dsig11:NamedCurve><dsig11:PublicKey>{}</dsig11:PublicKey></dsig11:ECKeyValue></ds:KeyValue>\
+         </ds:KeyInfo></ds:Signature>",
+        ns::DSIG,
+        BASE64_STANDARD.encode(value),
+        ns::DSIG11,
+        BASE64_STANDARD.encode(point),
+    )
 }
 
 /// The rest of `<ds:SignedInfo>` behind its start tag.
@@ -152,6 +190,11 @@ impl Signed {
             return Err(SignatureError::NotCovered);
         }
         message.read(|cursor| Reader { cursor }.signed())
+    }
+
+    /// The signature in the spelling of [`sign`]. Other signers write white space between its elements and in its base64.
+    pub fn spelling(&self) -> String {
+        element((&self.key, &self.point), &signed_info(&self.digest), &self.value)
     }
 }
 
@@ -184,13 +227,21 @@ impl<'a> Reader<'a> {
         self.signature(index)
     }
 
-    /// The end of the content of `<meta>`, which has no signature yet.
-    fn free_place(mut self) -> Result<usize, SignatureError> {
+    /// The end of the content of `<meta>`, which has no signature yet, and whether an element of a transcript stands behind it.
+    fn free_place(mut self) -> Result<(usize, bool), SignatureError> {
         let meta = self.enter_meta()?;
         if self.found()?.is_some() {
             return Err(SignatureError::Repeated);
         }
-        Ok(self.cursor.range(1).end - meta.name().len() - "</>".len())
+        let end = self.cursor.range(1).end - meta.name().len() - "</>".len();
+        self.cursor.leave();
+        let mut of_transcript = false;
+        while let Some(child) = self.cursor.child() {
+            of_transcript |= self.uri(&child) == ns::TRANSCRIPT;
+            self.cursor.enter();
+            self.cursor.leave();
+        }
+        Ok((end, of_transcript))
     }
 
     fn enter_meta(&mut self) -> Result<Tag<'a>, SignatureError> {

@@ -13,7 +13,9 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use bytes::Bytes;
 use memchr::{memchr, memmem};
 
+use super::Raw;
 use super::escape::uncarriable;
+use super::signature::Signed;
 use super::strict::{self, push_text, push_value};
 use crate::vocab::{XmlLimits, ns};
 
@@ -66,6 +68,12 @@ pub enum FormError {
     /// The head is no envelope of the one form.
     #[error("the head is no envelope around <head entries=\"…\" hash=\"…\">")]
     Head,
+    /// The `<meta>` of the head has something other than one signature.
+    #[error(
+        "the <meta> of the head must hold one signature and nothing else, as `systole thread transcript --sign` writes it: a \
+         signed message of another use is no head"
+    )]
+    Meta,
 }
 
 /// An entry of a transcript: a kind, and values by name.
@@ -315,7 +323,7 @@ pub struct Head {
     pub entries: u64,
     /// The hash of the last entry, as hexadecimal digits.
     pub hash: String,
-    /// True if `<meta>` has something, which may be a signature.
+    /// True if `<meta>` has a signature, which is not verified.
     pub is_signed: bool,
 }
 
@@ -329,10 +337,11 @@ impl Head {
         )
     }
 
-    /// Reads a head; a signature in it is not looked at.
+    /// Reads a head; a signature in it is not verified.
     ///
     /// # Errors
-    /// [`FormError::Head`] for any other text.
+    /// [`FormError::Meta`] if `<meta>` has something other than a signature in the one spelling: a message that was signed for
+    /// another use may have the payload of a head. [`FormError::Head`] for any other text.
     pub fn read(text: &str) -> Result<Self, FormError> {
         let start = format!("<message xmlns=\"{}\"><meta>", ns::ENVELOPE);
         let read = || {
@@ -343,10 +352,21 @@ impl Head {
             let hash = rest.strip_suffix("\"></head></message>")?;
             let entries: u64 = entries.parse().ok().filter(|count: &u64| count.to_string() == entries)?;
             let is_hash = hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-            is_hash.then(|| Self { entries, hash: hash.to_owned(), is_signed: !meta.is_empty() })
+            is_hash.then(|| (meta, Self { entries, hash: hash.to_owned(), is_signed: !meta.is_empty() }))
         };
-        read().ok_or(FormError::Head)
+        let (meta, head) = read().ok_or(FormError::Head)?;
+        if head.is_signed && spelling(text).is_none_or(|signature| signature != meta) {
+            return Err(FormError::Meta);
+        }
+        Ok(head)
     }
+}
+
+/// The one spelling of the signature of an envelope.
+fn spelling(text: &str) -> Option<String> {
+    let raw = Raw::new(text.to_owned());
+    let message = strict::canonicalize(raw.bytes(), &XmlLimits::UNLIMITED).ok()?;
+    Signed::open(&raw, &message).ok().map(|signed| signed.spelling())
 }
 
 /// A piece of a file.
@@ -640,6 +660,10 @@ mod tests {
         assert_eq!(Head::read(&text), Ok(Head { entries: 17, hash: hash.clone(), is_signed: false }));
         for (from, to) in [("17", "017"), ("17", "-1"), ("0123", "012G"), ("0123", "01234"), ("<meta>", "<meta >")] {
             assert_eq!(Head::read(&text.replacen(from, to, 1)), Err(FormError::Head), "{to}");
+        }
+        for meta in ["<from>a</from>", " ", "<x xmlns=\"\"></x>", "<ds:Signature></ds:Signature>"] {
+            let other = text.replacen("<meta>", &format!("<meta>{meta}"), 1);
+            assert_eq!(Head::read(&other), Err(FormError::Meta), "{meta}");
         }
     }
 

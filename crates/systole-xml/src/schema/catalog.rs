@@ -155,5 +155,6 @@ impl Default for Catalog {
 }
 
 fn is_reserved(namespace: &str) -> bool {
-    [ns::CORE, ns::META, ns::ENVELOPE, ns::SYSTOLE_META, ns::XML, ns::XMLNS, ns::XSD, ns::XSI].contains(&namespace)
+    const OWN: [&str; 5] = [ns::CORE, ns::META, ns::ENVELOPE, ns::SYSTOLE_META, ns::TRANSCRIPT];
+    OWN.contains(&namespace) || [ns::XML, ns::XMLNS, ns::XSD, ns::XSI].contains(&namespace)
 }

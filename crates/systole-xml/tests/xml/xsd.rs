@@ -485,6 +485,10 @@ fn namespaces_of_the_pump_are_kept() {
     );
     let schema = PayloadSchema::from_xsd("c.xsd", &text).unwrap().remove(0);
     assert!(matches!(Catalog::new().add(schema), Err(ContractError::Reserved { .. })));
+    // A signed message of it would be the head of a transcript.
+    let head = text.replace("https://xml-pipeline.org/ns/core/v1", "urn:systole:transcript:v1").replace("mine", "head");
+    let schema = PayloadSchema::from_xsd("c.xsd", &head).unwrap().remove(0);
+    assert!(matches!(Catalog::new().add(schema), Err(ContractError::Reserved { .. })));
     let text = text.replace("mine", "boot");
     let schema = PayloadSchema::from_xsd("c.xsd", &text).unwrap().remove(0);
     assert!(matches!(Catalog::new().add(schema), Err(ContractError::Conflict { .. })));
