@@ -164,11 +164,12 @@ fn verify_transcript(
 ) -> Result<ExitCode, Failure> {
     let refused = |fault| refused(file, fault);
     let mut reader: TranscriptReader<'_, _> = trusted.transcript(BufReader::new(input), head)?;
-    let mut about = String::new();
+    let (mut about, mut kept_from) = (String::new(), None);
     while let Some(entry) = reader.next_entry().map_err(refused)? {
         if about.is_empty() {
             let value = |name: &str| entry.get(name).unwrap_or("?").to_owned();
             about = format!("conversation {} of {}, taken {}", value("id"), value("organism"), value("taken"));
+            kept_from = entry.get("kept-from").map(str::to_owned);
         }
     }
     if let Some(end) = reader.end() {
@@ -176,6 +177,11 @@ fn verify_transcript(
         match &end.key {
             Some(key) => print::line(trusted.signed_by(key))?,
             None => print::line("not signed; its head is the known one")?,
+        }
+        if let Some(time) = kept_from {
+            print::line(format_args!(
+                "entries of the conversation may be missing: retention had deleted rows of the journal that ended by {time}"
+            ))?;
         }
     }
     Ok(ExitCode::SUCCESS)

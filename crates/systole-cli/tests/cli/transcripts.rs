@@ -3,6 +3,8 @@
 use std::fs;
 
 use serde_json::Value;
+use systole::identity::TranscriptWriter;
+use systole_xml::ladder::transcript::Entry;
 
 use crate::kit::running::Running;
 use crate::kit::{Scratch, has, said};
@@ -91,6 +93,27 @@ fn a_transcript_is_made_while_the_organism_runs_and_no_import_comes_between() {
     assert_eq!(code, 2);
     has(&why, &["in use by process "]);
     drop(running);
+}
+
+#[test]
+fn a_transcript_tells_of_rows_that_retention_had_deleted() {
+    let folder = Scratch::new("transcripts-retention");
+    let written = |kept_from: Option<&str>| {
+        let mut file = Vec::new();
+        let mut writer = TranscriptWriter::new(&mut file).unwrap();
+        let mut entry = Entry::new("conversation");
+        entry.put("id", "ae26e52c-0000-4000-8000-000000000000");
+        if let Some(time) = kept_from {
+            entry.put("kept-from", time);
+        }
+        writer.entry(entry).unwrap();
+        let head = writer.finish(None).unwrap().head.to_string();
+        fs::write(folder.join("t.xml"), file).unwrap();
+        folder.done(&["verify", "t.xml", "--head", &head])
+    };
+    let missing = "entries of the conversation may be missing";
+    assert!(!written(None).contains(missing));
+    has(&written(Some("2026-11-30T12:00:00Z")), &[missing, " that ended by 2026-11-30T12:00:00Z\n"]);
 }
 
 #[test]
