@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use systole_store::clock::Clock;
 use tokio_rustls::TlsAcceptor;
 
 use crate::settings::{Tls, TlsProblem};
@@ -59,6 +60,17 @@ impl Certificate {
                 Ok(config) => {
                     held.acceptor = Arc::new(config).into();
                     tracing::info!(%file, "the certificate was read again");
+                    // Its owner wants it: an organism that starts now would take it, too.
+                    let now = Clock::real().now();
+                    match self.files.validity() {
+                        Some((_, until)) if until <= now => {
+                            tracing::warn!(%file, %until, "the renewed certificate has expired: clients refuse it");
+                        }
+                        Some((from, until)) if from > now => {
+                            tracing::warn!(%file, %from, %until, "the renewed certificate is not valid yet: clients refuse it");
+                        }
+                        _ => {}
+                    }
                 }
                 Err(error) => {
                     tracing::error!(%file, "the changed certificate is not used, but the one before it: {error}")

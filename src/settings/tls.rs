@@ -34,7 +34,8 @@ mod load {
 
     use rustls::pki_types::pem::{Error as PemError, PemObject};
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-    use rustls::{Error, InconsistentKeys, ServerConfig};
+    use rustls::server::ParsedCertificate;
+    use rustls::{CertificateError, Error, InconsistentKeys, ServerConfig};
     use systole_core::vocab::Time;
 
     use super::Tls;
@@ -65,6 +66,13 @@ mod load {
             if chain.is_empty() {
                 return Err(cert(told(&PemError::NoItemsFound)));
             }
+            // The server would send those behind its own to each client without a look at them.
+            if let Some(damaged) = chain.iter().position(|certificate| !is_certificate(certificate)) {
+                let (number, all) = (damaged + 1, chain.len());
+                return Err(cert(format!(
+                    "certificate {number} of {all} in the file is damaged: its PEM does not hold a certificate (X.509)"
+                )));
+            }
             let private = parse(&self.key, PrivateKeyDer::from_pem_slice).map_err(key)?;
             let provider = Arc::new(rustls::crypto::ring::default_provider());
             provider.key_provider.load_private_key(private.clone_key()).map_err(|error| key(error.to_string()))?;
@@ -84,14 +92,26 @@ mod load {
     impl Tls {
         /// The end of the first certificate that expires, of a chain that [`load`](Self::load) takes.
         pub(crate) fn expires(&self) -> Option<Time> {
+            self.validity().map(|(_, end)| end)
+        }
+
+        /// The times from which and up to which all certificates are valid, of a chain that [`load`](Self::load) takes.
+        pub(crate) fn validity(&self) -> Option<(Time, Time)> {
             let chain: Vec<CertificateDer<'_>> =
                 parse(&self.cert, |pem| CertificateDer::pem_slice_iter(pem).collect()).ok()?;
-            chain.iter().filter_map(|certificate| expiry(certificate)).min()
+            let times = chain.iter().filter_map(|certificate| validity(certificate));
+            times.reduce(|(from, until), (begin, end)| (from.max(begin), until.min(end)))
         }
     }
 
-    /// The end of the validity of a certificate (RFC 5280, 4.1); `None` if it is no certificate.
-    fn expiry(certificate: &[u8]) -> Option<Time> {
+    /// Returns whether bytes are a certificate. A version or an extension that rustls doesn't know is no damage: the clients judge.
+    fn is_certificate(certificate: &CertificateDer<'_>) -> bool {
+        let damaged = Error::InvalidCertificate(CertificateError::BadEncoding);
+        validity(certificate).is_some() && ParsedCertificate::try_from(certificate).err() != Some(damaged)
+    }
+
+    /// The begin and the end of the validity of a certificate (RFC 5280, 4.1); `None` if it is no certificate.
+    fn validity(certificate: &[u8]) -> Option<(Time, Time)> {
         const SEQUENCE: u8 = 0x30;
         const VERSION: u8 = 0xa0;
         let (_, certificate, _) = element(certificate)?;
@@ -103,10 +123,10 @@ mod load {
             before -= usize::from(tag != VERSION);
             rest = behind;
         }
-        let (_, validity, _) = element(rest).filter(|(tag, ..)| *tag == SEQUENCE)?;
-        let (_, _, end) = element(validity)?;
-        let (tag, end, _) = element(end)?;
-        time(tag, str::from_utf8(end).ok()?)
+        let (_, times, _) = element(rest).filter(|(tag, ..)| *tag == SEQUENCE)?;
+        let (begin_tag, begin, rest) = element(times)?;
+        let (end_tag, end, _) = element(rest)?;
+        Some((time(begin_tag, str::from_utf8(begin).ok()?)?, time(end_tag, str::from_utf8(end).ok()?)?))
     }
 
     /// Splits the first element off DER: its tag, its content, and what follows it.
@@ -174,6 +194,34 @@ mod load {
         }
 
         #[test]
+        fn a_chain_is_refused_if_one_of_its_certificates_is_damaged() {
+            let folder = std::env::temp_dir().join(format!("systole-test-{}-chain", std::process::id()));
+            std::fs::create_dir_all(&folder).unwrap();
+            let pem = |name: &str| std::fs::read_to_string(fixture(name).cert).unwrap();
+            let (own, authority) = (pem("cert.pem"), pem("ca.pem"));
+            let chain = Tls { cert: folder.join("chain.pem"), ..fixture("cert.pem") };
+            let load = |text: &str| {
+                std::fs::write(&chain.cert, text).unwrap();
+                chain.load().map(drop).map_err(|problem| problem.to_string())
+            };
+            assert_eq!(load(&format!("{own}{authority}")), Ok(()));
+            let zeros = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+            // A line of the base64 is missing.
+            let lines: Vec<&str> = authority.lines().filter(|line| !line.is_empty()).collect();
+            let cut = authority.replace(&format!("{}\n", lines[2]), "");
+            for (text, number) in [
+                (format!("{own}{zeros}"), "certificate 2 of 2 "),
+                (format!("{own}{authority}{zeros}"), "certificate 3 of 3 "),
+                (format!("{zeros}{own}"), "certificate 1 of 2 "),
+                (format!("{own}{cut}"), "certificate 2 of 2 "),
+            ] {
+                let refused = load(&text).unwrap_err();
+                assert!(refused.contains(number) && refused.contains("is damaged"), "{refused}");
+            }
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
+
+        #[test]
         fn the_end_of_a_certificate_is_read_in_both_forms() {
             for (name, end) in [("cert.pem", "2120-01-01T00:00:00Z"), ("expired.pem", "2021-01-01T00:00:00Z")] {
                 assert_eq!(fixture(name).expires(), Some(end.parse().unwrap()), "{name}");
@@ -184,12 +232,12 @@ mod load {
         fn a_certificate_that_is_cut_anywhere_has_no_end_and_no_panic() {
             let pem = std::fs::read(fixture("cert.pem").cert).unwrap();
             let whole = CertificateDer::from_pem_slice(&pem).unwrap();
-            assert!((0..whole.len()).all(|length| expiry(&whole[..length]).is_none()));
+            assert!((0..whole.len()).all(|length| validity(&whole[..length]).is_none()));
             for at in 0..whole.len() {
                 let mut other = whole.to_vec();
                 other[at] ^= 0xff;
                 // Another end, or none.
-                let _ = expiry(&other);
+                let _ = validity(&other);
             }
         }
     }

@@ -110,6 +110,8 @@ fn a_renewed_certificate_is_in_force_for_the_next_connection() {
     shown().unwrap();
     let log = site.log();
     assert_eq!(log.matches("the changed certificate is not used").count(), 3, "{log}");
+    assert_eq!(log.matches("the renewed certificate has expired").count(), 1, "{log}");
+    assert!(log.contains("2021-01-01T00:00:00Z"), "{log}");
 }
 
 #[test]
@@ -174,7 +176,7 @@ fn files_that_can_not_be_used_are_refused_with_what_is_wrong() {
     for (organism, said) in [
         (written.replace("cert.pem", "no.pem"), "the certificate no.pem can't be used: No such file"),
         (written.replace("cert.pem", "none.pem"), "the certificate none.pem can't be used: the file has none"),
-        (written.replace("cert.pem", "bad.pem"), "the certificate bad.pem can't be used: invalid peer certificate"),
+        (written.replace("cert.pem", "bad.pem"), "the certificate bad.pem can't be used: certificate 1 of 1"),
         (
             written.replace("cert.pem", &format!("{:?}", file("ca.pem"))),
             "can't be used: it does not belong to the certificate",
