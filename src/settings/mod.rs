@@ -14,7 +14,7 @@ pub use model::{
     Backend, Dialect, Endpoint, HeaderText, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule,
     Script, Strategy, SummarySettings, ToolCall,
 };
-pub use regular_file::read_regular;
+pub use regular_file::{open_regular, read_regular};
 #[cfg(feature = "yaml")]
 pub(crate) use remote::REPORTED;
 pub use remote::{Format, Mode, Push, read_secret, read_secret_env, read_secret_text};

@@ -8,11 +8,12 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// Reads a regular file of at most `most` bytes. Nothing is read of a device, and no writer of a FIFO is waited for.
+/// Opens a regular file for reading, which can be read more than once. Nothing is read of a device, and no writer of a FIFO is
+/// waited for.
 ///
 /// # Errors
-/// The error of the system, or which kind of file it is, or that it is larger.
-pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// The error of the system, or which kind of file it is.
+pub fn open_regular(path: &Path) -> io::Result<File> {
     let without_wait = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(without_wait).open(path)?;
     let kind = file.metadata()?.file_type();
@@ -27,6 +28,15 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         let why = format!("it is {other}: only a regular file is read, so copy the text into one");
         return Err(io::Error::new(ErrorKind::InvalidInput, why));
     }
+    Ok(file)
+}
+
+/// Reads a regular file of at most `most` bytes. Nothing is read of a device, and no writer of a FIFO is waited for.
+///
+/// # Errors
+/// The error of the system, or which kind of file it is, or that it is larger.
+pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {

@@ -3,14 +3,15 @@
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use systole::identity::{Hash, TranscriptFault, TranscriptWriter};
-use systole::journal::TranscriptError;
+use systole::journal::{Editor, Journaled, NamedJournal, TranscriptError};
 use systole::runtime::clock::Clock;
 use systole::runtime::entropy::Entropy;
+use systole::settings::open_regular;
 use systole_core::journal::JournalErrorKind;
 use systole_core::vocab::Name;
 
@@ -91,27 +92,55 @@ fn spool() -> io::Result<File> {
 pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
     let trusted = Trusted::load(&args.key)?;
     let journal = args.of.journal()?;
-    let open = || {
-        let file = File::open(&args.file).map_err(|cause| Failure::read(&args.file, cause))?;
-        trusted.transcript(BufReader::new(file), args.head)
-    };
-    let mut editor = match journal.edit() {
-        Err(error) if error.kind() == JournalErrorKind::Missing && journal.as_file().is_some() => {
-            // A transcript that is refused leaves no empty journal.
-            let mut reader = open()?;
+    // A journal is created for a transcript that was verified: the file is read twice.
+    let unreadable = |cause| Failure::read(&args.file, cause);
+    let file = open_regular(&args.file).map_err(unreadable)?;
+    let (mut editor, created) = match (journal.edit(), journal.as_file()) {
+        (Ok(editor), _) => (editor, None),
+        (Err(error), Some(place)) if error.kind() == JournalErrorKind::Missing => {
+            let mut reader = trusted.transcript(BufReader::new(&file), args.head)?;
             while reader.next_entry().map_err(|fault| key::refused(&args.file, fault))?.is_some() {}
-            drop(journal.open(Entropy::Real.secret(), None).map_err(Failure::store)?);
-            journal.edit()
+            (&file).rewind().map_err(unreadable)?;
+            (create(&journal, place)?, Some(place))
         }
-        editor => editor,
-    }
-    .map_err(Failure::store)?;
-    let mut reader = open()?;
+        (Err(error), _) => return Err(Failure::store(error)),
+    };
+    let mut reader = trusted.transcript(BufReader::new(&file), args.head)?;
     let mut next = || reader.next_entry().map_err(|fault: TranscriptFault| fault.into());
-    let id = editor.import(&mut next, &Name::system(), Clock::real().now()).map_err(|error| match error {
+    let imported = editor.import(&mut next, &Name::system(), Clock::real().now());
+    drop(editor);
+    if let (Err(_), Some(created)) = (&imported, created) {
+        remove(&created.file);
+    }
+    let id = imported.map_err(|error| match error {
         TranscriptError::Store(error) => Failure::store(error),
         error => Failure::no(format!("{}: {error}", args.file.display())),
     })?;
     print::line(id)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Creates a journal, and opens it. A disk that has no room for it leaves none.
+fn create(journal: &NamedJournal, place: &Journaled) -> Result<Box<dyn Editor>, Failure> {
+    let opened = journal.open(Entropy::Real.secret(), None);
+    let editor = opened.and_then(|opened| {
+        drop(opened);
+        journal.edit()
+    });
+    editor.map_err(|error| {
+        if error.kind() == JournalErrorKind::Full {
+            remove(&place.file);
+        }
+        Failure::store(error)
+    })
+}
+
+/// Removes a journal that was created for an import that failed.
+fn remove(journal: &Path) {
+    for ending in ["", "-wal", "-shm"] {
+        let mut file = journal.as_os_str().to_owned();
+        file.push(ending);
+        // The log is gone with the last connection, as a rule.
+        let _ = fs::remove_file(file);
+    }
 }

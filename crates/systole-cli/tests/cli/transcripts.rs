@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 use systole::identity::TranscriptWriter;
 use systole_xml::ladder::transcript::Entry;
@@ -93,6 +94,32 @@ fn a_transcript_is_made_while_the_organism_runs_and_no_import_comes_between() {
     assert_eq!(code, 2);
     has(&why, &["in use by process "]);
     drop(running);
+}
+
+#[test]
+fn an_import_that_fails_leaves_no_journal() {
+    let folder = Scratch::new("transcripts-import");
+    // The chain is right, and the message is no row.
+    let mut file = Vec::new();
+    let mut writer = TranscriptWriter::new(&mut file).unwrap();
+    let mut entry = Entry::new("conversation");
+    entry.put("id", "ae26e52c-0000-4000-8000-000000000000");
+    writer.entry(entry).unwrap();
+    writer.entry(Entry::new("message")).unwrap();
+    let head = writer.finish(None).unwrap().head.to_string();
+    fs::write(folder.join("t.xml"), file).unwrap();
+    folder.done(&["verify", "t.xml", "--head", &head]);
+    let import =
+        |file: &str| said(&folder, &["thread", "import", file, "--head", &head, "--journal", "new.journal"], "");
+    let (code, _, why) = import("t.xml");
+    assert_eq!(code, 1, "{why}");
+    has(&why, &["t.xml: entry ", "can't be imported"]);
+    mknodat(CWD, folder.join("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let (code, _, why) = import("fifo");
+    assert_eq!(code, 2, "{why}");
+    has(&why, &["fifo: it is a FIFO: only a regular file is read, so copy the text into one"]);
+    let left: Vec<_> = fs::read_dir(&*folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains("journal")), "{left:?}");
 }
 
 #[test]
