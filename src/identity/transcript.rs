@@ -9,7 +9,9 @@
 use std::io::{self, Read, Write};
 
 use systole_xml::ladder::Raw;
-use systole_xml::ladder::transcript::{CLOSING, Cutter, ELEMENT_BYTES, Entry, FormError, Head, OPENING, Piece, START};
+use systole_xml::ladder::transcript::{
+    CLOSING, Cutter, ELEMENT_BYTES, Entry, FormError, Head, OPENING, Piece, is_meant,
+};
 use systole_xml::vocab::XmlLimits;
 
 use super::keys::{PublicKey, PublicKeys, VerifyError};
@@ -378,9 +380,9 @@ impl AtPlace {
         match self {
             Self::Io(error) => TranscriptFault::Io(error),
             // These name their place themselves, or have none.
-            Self::Form(error @ (FormError::NoTranscript | FormError::Version)) => {
-                TranscriptFault::Form { entry: None, error }
-            }
+            Self::Form(
+                error @ (FormError::NoTranscript | FormError::Version | FormError::LineEnds | FormError::Front),
+            ) => TranscriptFault::Form { entry: None, error },
             Self::Form(error) => TranscriptFault::Form { entry: Some(entry), error },
         }
     }
@@ -422,13 +424,14 @@ impl<R: Read> Elements<R> {
     }
 }
 
-/// Returns whether a file with these first bytes is meant as a transcript, of whatever version.
+/// Returns whether a file with these first bytes is meant as a transcript, of whatever version, also behind a byte order mark and
+/// an XML declaration, with which it is refused.
 pub fn is_transcript(start: &[u8]) -> bool {
-    start.starts_with(START.as_bytes())
+    is_meant(start)
 }
 
 /// Bytes of a file that [`is_transcript`] needs.
-pub const TRANSCRIPT_START: usize = START.len();
+pub const TRANSCRIPT_START: usize = 512;
 
 #[cfg(test)]
 mod tests {

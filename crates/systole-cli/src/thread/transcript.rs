@@ -51,13 +51,24 @@ pub(super) fn transcript(args: &Transcript) -> Result<ExitCode, Failure> {
     let identity = args.sign.as_deref().map(key::identity).transpose()?;
     let reader = args.of.journal()?.read().map_err(Failure::store)?;
     let id = args.id.find(&*reader)?;
-    let spool = spool().map_err(|cause| Failure::read(&std::env::temp_dir(), cause))?;
-    let written = |cause| {
-        Failure::unusable(format!("the transcript can't be kept in {}: {cause}", std::env::temp_dir().display()))
+    let written = |cause: io::Error| {
+        let folder = std::env::temp_dir();
+        Failure::unusable(format!(
+            "the transcript can't be kept in {}, the folder for temporary files, until it is whole: {cause}; name another one by \
+             the environment variable TMPDIR",
+            folder.display()
+        ))
     };
+    let spool = spool().map_err(written)?;
     let mut writer = TranscriptWriter::new(BufWriter::new(&spool)).map_err(written)?;
     reader.transcript(id, Clock::real().now(), &mut |entry| writer.entry(entry)).map_err(|error| match error {
+        // A reader writes nothing else: SQLite sorts many rows in a file.
+        TranscriptError::Store(error) if error.kind() == JournalErrorKind::Full => {
+            written(io::Error::other(error.to_string()))
+        }
         TranscriptError::Store(error) => Failure::store(error),
+        // An entry that no transcript has room for.
+        TranscriptError::Write(cause) if cause.kind() == io::ErrorKind::Other => Failure::no(cause.to_string()),
         TranscriptError::Write(cause) => written(cause),
         error => Failure::no(error.to_string()),
     })?;

@@ -1,6 +1,7 @@
 //! Transcripts: `systole thread transcript` and `import`, and `systole verify` of what was done to one.
 
 use std::fs;
+use std::process::Command;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
@@ -169,6 +170,9 @@ fn what_was_done_to_a_transcript_is_named() {
         (transcript.replace("entries=\"", "entries=\"1"), "the message was changed after it was signed"),
         (transcript[..transcript.len() - 40].to_owned(), "the file is cut: it ends behind entry "),
         (transcript.replacen(":v1\">", ":v7\">", 1), "a transcript of another version than v1"),
+        (transcript.replace('\n', "\r\n"), "its lines end with CR LF: the file was changed in transfer"),
+        (format!("\u{feff}{transcript}"), "a byte order mark or an XML declaration stands in front"),
+        (format!("<?xml version=\"1.0\"?>\n{transcript}"), "a byte order mark or an XML declaration stands in front"),
     ] {
         assert_ne!(text, transcript);
         let (code, out, said) = verify(&text, &by_key);
@@ -209,6 +213,12 @@ fn what_was_done_to_a_transcript_is_named() {
     let (code, _, said) = verify(&unsigned.replacen(head, &with_meta, 1), &by_key);
     assert_eq!(code, 1);
     has(&said, &["the <meta> of the head must hold one signature and nothing else"]);
+    // The file is kept until it is whole.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+    command.args(["thread", "transcript", &id]).current_dir(&*folder).env("TMPDIR", folder.join("none"));
+    let kept = command.output().unwrap();
+    assert_eq!(kept.status.code(), Some(2));
+    has(&String::from_utf8_lossy(&kept.stderr), &["/none, the folder for temporary files", "No such file", "TMPDIR"]);
     // A head is that of a transcript.
     let (code, _, said) = verify("<a/>", &["--head", &"a".repeat(64)]);
     assert_eq!(code, 2);

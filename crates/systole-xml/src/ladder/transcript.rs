@@ -28,6 +28,10 @@ pub const START: &str = "<t:transcript xmlns:t=\"urn:systole:transcript:";
 /// Most bytes of an element of a file.
 pub const ELEMENT_BYTES: usize = 256 << 20;
 
+/// The byte order mark of UTF-8, which other programs write in front of a text.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+/// The begin of an XML declaration.
+const DECLARED: &[u8] = b"<?xml";
 /// Most bytes of the name of an entry or of a value.
 const NAME: usize = 64;
 const DECLARATION: &str = " xmlns:t=\"urn:systole:transcript:v1\"";
@@ -43,6 +47,18 @@ pub enum FormError {
     /// The file has another version of the form.
     #[error("it is a transcript of another version than v1: use the systole that wrote it")]
     Version,
+    /// The lines of the file end otherwise.
+    #[error(
+        "its lines end with CR LF: the file was changed in transfer, so its hashes do not hold; transfer it as binary (mail it as \
+         an attachment, keep Git from converting it by `-text`)"
+    )]
+    LineEnds,
+    /// Something stands before the first line.
+    #[error(
+        "a byte order mark or an XML declaration stands in front of the first line: the file was changed; remove it, so that the \
+         file begins with <t:transcript"
+    )]
+    Front,
     /// An element is no entry in the one form.
     #[error("{expected} is expected at byte {at} of the entry")]
     Entry {
@@ -426,8 +442,16 @@ impl Cutter {
             let rest = &self.bytes[self.start..];
             match self.part {
                 Part::Opening => {
+                    if [MARK, DECLARED].iter().any(|front| rest.len() < front.len() && front.starts_with(rest)) {
+                        return Ok(None);
+                    }
                     if !begins(OPENING, rest) {
-                        return Err(if begins(START, rest) { FormError::Version } else { FormError::NoTranscript });
+                        return Err(match rest.strip_prefix(OPENING.trim_end().as_bytes()) {
+                            Some([b'\r', ..]) => FormError::LineEnds,
+                            _ if begins(START, rest) => FormError::Version,
+                            _ if rest.starts_with(MARK) || rest.starts_with(DECLARED) => FormError::Front,
+                            _ => FormError::NoTranscript,
+                        });
                     }
                     if rest.len() < OPENING.len() {
                         return Ok(None);
@@ -514,6 +538,17 @@ impl Cutter {
             }
         }
     }
+}
+
+/// Returns whether a file with these first bytes is meant as a transcript, of whatever version, also behind a byte order mark and
+/// an XML declaration.
+pub fn is_meant(start: &[u8]) -> bool {
+    let start = start.strip_prefix(MARK).unwrap_or(start);
+    let start = match start.starts_with(DECLARED) {
+        true => memmem::find(start, b"?>").map_or(start, |end| start[end + 2..].trim_ascii_start()),
+        false => start,
+    };
+    start.starts_with(START.as_bytes())
 }
 
 /// Returns whether bytes are the begin of a text, or begin with it.
@@ -637,6 +672,7 @@ mod tests {
         }
         for (from, to, error) in [
             ("v1\">\n", "v2\">\n", FormError::Version),
+            ("v1\">\n", "v1\">\r\n", FormError::LineEnds),
             ("<t:transcript", "<transcript", FormError::NoTranscript),
             (
                 "\n</t:transcript>",
@@ -649,6 +685,14 @@ mod tests {
         ] {
             assert_eq!(cut(&file.replacen(from, to, 1), 3), Err(error), "{from}");
         }
+        for front in ["\u{feff}", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", "\u{feff}<?xml version='1.0'?> "] {
+            let other = format!("{front}{file}");
+            for size in [1, 7, other.len()] {
+                assert_eq!(cut(&other, size), Err(FormError::Front), "{front}");
+            }
+            assert!(is_meant(other.as_bytes()), "{front}");
+        }
+        assert!(is_meant(file.as_bytes()) && !is_meant(b"<?xml version='1.0'?><a/>") && !is_meant(b"<?xml"));
         let (pieces, held) = cut(&file[..file.len() - CLOSING.len() - 5], 9).unwrap();
         assert_eq!((pieces.len(), held), (2, head.len() - 4));
     }
