@@ -49,7 +49,7 @@ impl Identity {
         signature::sign(envelope, (&self.id, &self.point), sha256, |bytes| self.sign_bytes(bytes))
     }
 
-    /// Signs the head of a transcript that this program made.
+    /// Signs the head of a transcript that this program made, which [`sign`](Self::sign) refuses.
     fn sign_head(&self, envelope: &Bytes) -> Result<Bytes, SignatureError> {
         signature::sign_head(envelope, (&self.id, &self.point), sha256, |bytes| self.sign_bytes(bytes))
     }

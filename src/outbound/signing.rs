@@ -95,7 +95,8 @@ fn target(url: &Url) -> String {
     url.into()
 }
 
-/// The content of a string (RFC 9651, section 3.3.3): characters beyond ASCII are percent-encoded.
+/// The content of a string (RFC 9651, section 3.3.3): characters beyond ASCII, which only the id of a key can have, are
+/// percent-encoded.
 fn string(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
