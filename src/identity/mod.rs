@@ -40,8 +40,8 @@ impl Identity {
     /// Signs a message: returns its canonical form with the signature.
     ///
     /// # Errors
-    /// [`SignatureError`] for bytes that are no envelope with `<meta>`, have a signature, have a prefix that only values use, or are
-    /// the head of a transcript, which [`TranscriptWriter`] signs.
+    /// [`SignatureError`] for bytes that are no envelope with `<meta>`, have a signature, have a prefix that only values use, or
+    /// are the head of a transcript, which [`TranscriptWriter`] signs.
     ///
     /// # Panics
     /// If the system has no random numbers.

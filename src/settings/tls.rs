@@ -104,7 +104,8 @@ mod load {
         }
     }
 
-    /// Returns whether bytes are a certificate. A version or an extension that rustls doesn't know is no damage: the clients judge.
+    /// Returns whether bytes are a certificate. A version or an extension that rustls doesn't know is no damage: the clients
+    /// judge it.
     fn is_certificate(certificate: &CertificateDer<'_>) -> bool {
         let damaged = Error::InvalidCertificate(CertificateError::BadEncoding);
         validity(certificate).is_some() && ParsedCertificate::try_from(certificate).err() != Some(damaged)
