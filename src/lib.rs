@@ -22,7 +22,7 @@
 //! - `outbound`: deliveries to other machines over HTTP, with the feature `gateway`;
 //! - `remote`: the client of a program that is an agent of an organism elsewhere, with the feature `gateway`;
 //! - `model`: listeners that a model speaks for, with the feature `gateway`;
-//! - [`replay`]: recorded conversations once more, with some listeners of another version of their organism;
+//! - `replay`: recorded conversations once more, with some listeners of another version of their organism, with the feature `yaml`;
 //! - `mcp`: the Model Context Protocol, with the feature `mcp`;
 //! - `molecule`: agents of another platform's SDK, with the feature `compat-molecule`.
 //!
@@ -118,6 +118,7 @@ pub mod prelude;
 pub mod process;
 #[cfg(feature = "gateway")]
 pub mod remote;
+#[cfg(feature = "yaml")]
 pub mod replay;
 pub mod runtime;
 pub mod schedules;

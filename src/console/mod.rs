@@ -98,6 +98,7 @@ fn routes() -> Routes {
         .route("/questions/{id}", get(show).post(answer))
         .route("/dead-letters", page())
         .route("/mailboxes", page())
+        .route("/schedules", page())
         .route("/tasks", page())
         .route("/listeners", page())
         .route("/listeners/{name}", page())

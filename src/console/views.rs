@@ -781,7 +781,7 @@ impl Look<'_> {
                             Some(_) => { button name="act" value="resume-schedule" aria-label={ "Resume " (name) } { "Resume" } },
                             None => { button name="act" value="pause-schedule" aria-label={ "Pause " (name) } { "Pause" } },
                         }
-                        button name="act" value="run-schedule" aria-label={ "Run " (name) " now" } { "Run now" }
+                        button name="act" value="run-schedule" aria-label={ "Run now: " (name) } { "Run now" }
                     } }
                 }
             };

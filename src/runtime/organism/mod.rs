@@ -82,7 +82,6 @@ pub struct Organism {
     /// The store that its journal is the writing end of.
     store: Option<Arc<dyn Store>>,
     /// Room for the promises to clients, where there is a store.
-    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "clients over a network come with the gateway"))]
     room: Option<Arc<Room>>,
     /// Brings the tables of the journal up to date for those who read them, where there is a journal.
     feeder: Option<JournalFeeder>,
