@@ -492,7 +492,10 @@ struct ClientMessage {
 impl ClientMessage {
     fn request(&self) -> Emit {
         let payload = self.payload.clone();
-        self.to.as_ref().map_or_else(|| call(payload.clone()), |to| call_to(to.as_str(), payload.clone()))
+        match &self.to {
+            Some(to) => call_to(to.as_str(), payload),
+            None => call(payload),
+        }
     }
 }
 

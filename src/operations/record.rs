@@ -364,7 +364,7 @@ pub struct ScheduleRecord {
 pub struct TickRecord {
     /// The time of the tick (RFC 3339); of a run that an operator asked for, that of the run.
     pub at: String,
-    /// What came of it: `sent`, `overlapped` (an earlier conversation was open), or `missed`.
+    /// The outcome: `sent`, `overlapped` (an earlier conversation was open), or `missed`.
     pub end: String,
     /// The number of missed ticks of which this is the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 //!
 //! A tick and its message are one step of the journal: the step that takes the message writes the time up to which ticks are
 //! settled. So a process that is killed at any moment has sent the message of a tick or not, and its next start knows which.
-//! What is due is decided by a pure function of the times ([`due`](due::due)); a task for each schedule carries it out, and is
+//! A pure function of the times decides which ticks are due ([`due`](due::due)); a task for each schedule carries it out, and is
 //! the only writer of its state. Without a journal a schedule knows nothing of ticks before the start.
 //!
 //! A process that another one has taken the journal over from can write no step, so it sends nothing more either: each tick has one
@@ -49,10 +49,10 @@ pub struct ScheduleSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Overlap {
-    /// Its message is sent all the same.
+    /// Sends the message all the same.
     #[default]
     Allow,
-    /// It has no message.
+    /// Sends no message.
     Skip,
 }
 
@@ -189,7 +189,7 @@ impl Part for Schedules {
 
     fn live_in_memory(&self) {}
 
-    /// Its messages are those of clients.
+    /// Returns `false`: the messages are those of clients.
     fn sends(&self) -> bool {
         false
     }

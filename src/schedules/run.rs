@@ -1,15 +1,13 @@
 //! The tasks that send what is due.
 
 use std::collections::HashSet;
-use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bytes::Bytes;
 use systole_core::journal::{ActRecord, Op, SubmissionRecord};
-use systole_core::vocab::{MessageId, Name, ThreadId, Time, ns};
+use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet, LocalSet, spawn_local};
 use uuid::Uuid;
@@ -45,7 +43,7 @@ pub enum AnswersTo {
     Program,
     /// The gateway, which has them in the journal.
     Gateway,
-    /// Nobody: they are read and dropped. The journal has them as long as it keeps the conversation.
+    /// No reader: the answers are received and dropped. The journal has them as long as it keeps the conversation.
     Nobody,
 }
 
@@ -329,7 +327,7 @@ impl Task {
         }
         let by_hand = act.is_some();
         let (id, key) = self.names(at, by_hand);
-        let envelope = self.envelope(id);
+        let envelope = self.client.envelope(spec.to.as_ref(), id, &spec.payload);
         let key = Some((key.into(), *blake3::hash(&envelope).as_bytes()));
         let (conversation, sent) = (self.client.root(), self.clock.now());
         next.add(Tick { at, end: TickEnd::Sent { message: id, conversation, sent, by_hand } });
@@ -393,19 +391,6 @@ impl Task {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&hash.as_bytes()[..16]);
         (MessageId::from_uuid(Uuid::new_v8(bytes)), key)
-    }
-
-    fn envelope(&self, id: MessageId) -> Bytes {
-        // The envelope uses a prefix, so that it declares no namespace around the payload. No text here needs escaping.
-        let (envelope, meta, from) = (ns::ENVELOPE, ns::SYSTOLE_META, self.client.name());
-        let mut text = format!("<e:message xmlns:e=\"{envelope}\"><e:meta><e:from>{from}</e:from>");
-        if let Some(to) = &self.schedule.spec.to {
-            // A text takes any text.
-            let _ = write!(text, "<e:to>{to}</e:to>");
-        }
-        let payload = self.schedule.spec.payload.as_str();
-        let _ = write!(text, "<m:id xmlns:m=\"{meta}\">{id}</m:id></e:meta>{payload}</e:message>");
-        text.into()
     }
 }
 

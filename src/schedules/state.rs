@@ -40,7 +40,7 @@ pub(crate) struct Tick {
 pub(crate) enum TickEnd {
     /// A message was sent.
     Sent {
-        /// Its id.
+        /// The id of the message.
         message: MessageId,
         /// The conversation that it opened.
         conversation: ThreadId,

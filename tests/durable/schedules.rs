@@ -212,7 +212,7 @@ fn a_crash_at_any_append_neither_loses_a_tick_nor_doubles_it() {
     }
 }
 
-/// What happens to an organism with a schedule.
+/// An event in the life of an organism with a schedule.
 #[derive(Debug, Clone, Copy)]
 enum Happening {
     /// So many seconds go by.

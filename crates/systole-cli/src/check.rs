@@ -15,9 +15,9 @@ use systole_core::core::Blueprint;
 use systole_core::journal::Owner;
 use systole_core::vocab::{Name, QName};
 
-use super::failure::Failure;
+use super::failure::{Failure, INTERRUPTED};
 use super::print::Page;
-use super::replay::{self, Ended, INTERRUPTED, Replays, Way};
+use super::replay::{self, Ended, Replays, Way};
 use super::{journal_args, report, second_opinion};
 
 /// Most conflicts that are listed one by one.
@@ -91,11 +91,12 @@ fn open_work(config: Config, args: &Check, journal: Option<&Path>) -> Result<Opt
     let ids: Vec<_> = of_clients.map(|open| open.record.id).collect();
     let way = Way { live: replay::live(&config, &args.replay)?, parallel: REPLAYS, within: REPLAY, keep: None };
     let Some(replays) = Replays::run(config, &way, &*reader, &ids)? else { return Ok(None) };
+    let replayed = replays.journal.read().map_err(Failure::store)?;
     for Ended { id, new, recording } in &replays.ended {
         match new {
             Ok(new) => {
-                let (recorded, replayed) = replays.both(&*reader, *id, *new, recording.as_deref())?;
-                work.found.extend(systole::replay::conflicts(&recorded, &replayed, &way.live));
+                let (before, after) = replay::both((&*reader, &*replayed), *id, *new, recording.as_deref())?;
+                work.found.extend(systole::replay::conflicts(&before, &after, &way.live));
             }
             Err(error) => work.found.push(systole::replay::not_replayed(*id, error)),
         }

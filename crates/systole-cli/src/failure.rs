@@ -12,6 +12,8 @@ use systole::process::descriptors;
 use systole::runtime::Breakdown;
 use systole_core::journal::JournalErrorKind;
 
+/// Exit code of a command that a signal stopped, or a second one, as of SIGINT.
+pub(super) const INTERRUPTED: u8 = 130;
 /// Exit code for an organism that could not go on.
 const BROKEN: u8 = 3;
 

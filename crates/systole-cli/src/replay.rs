@@ -20,7 +20,7 @@ use systole_core::core::Usage;
 use systole_core::vocab::{Name, ThreadId, ThreadPath};
 use tokio::task::JoinSet;
 
-use super::failure::Failure;
+use super::failure::{Failure, INTERRUPTED};
 use super::print::{self, Page};
 use super::sought::Sought;
 use super::thread::{Only, conversations};
@@ -28,8 +28,6 @@ use super::{journal_args, report, units};
 
 /// Time for the end of an organism whose conversations have ended or were cancelled.
 const DRAIN: Duration = Duration::from_secs(5);
-/// Exit code of a command that a signal stopped.
-pub(super) const INTERRUPTED: u8 = 130;
 
 const HELP: &str = "\
 The conversations run once more by the organism.yaml, in a journal of their own: the listeners that --live names run, without \
@@ -90,11 +88,14 @@ pub(super) fn replay(args: &Replay) -> Result<ExitCode, Failure> {
         keep: args.keep.clone(),
     };
     let Some(replays) = Replays::run(config, &way, &*reader, &ids)? else { return Ok(ExitCode::from(INTERRUPTED)) };
+    // Each is opened once, for all conversations.
+    let pasts = [&recorded, &replays.journal].map(|journal| journal.past().ok());
+    let replayed = replays.journal.read().map_err(Failure::store)?;
     let (mut sums, mut records) = (Sums::default(), Vec::with_capacity(ids.len()));
     for Ended { id, new, recording } in &replays.ended {
         let compared = match new {
             Ok(new) => {
-                let both = replays.both(&*reader, *id, *new, recording.as_deref());
+                let both = both((&*reader, &*replayed), *id, *new, recording.as_deref());
                 both.map(|(recorded, replayed)| Compared {
                     requests: recorded.exchanges.len(),
                     with: compare(&recorded, &replayed, &way.live),
@@ -102,17 +103,14 @@ pub(super) fn replay(args: &Replay) -> Result<ExitCode, Failure> {
             }
             Err(error) => Err(Failure::no(error.to_string())),
         };
-        let used = |journal: &NamedJournal, id: ThreadId| {
-            let past = journal.past().ok()?;
-            block_on(past.usage(id)).ok()
-        };
-        let used = [used(&recorded, *id), new.as_ref().ok().and_then(|new| used(&replays.journal, *new))];
+        let used = |at: usize, id: ThreadId| block_on(pasts[at].as_ref()?.usage(id)).ok();
+        let used = [used(0, *id), new.as_ref().ok().and_then(|new| used(1, *new))];
         let used = used.map(Option::unwrap_or_default);
         sums.add(&compared, used);
         records.push((*id, compared, used));
     }
     // The folder goes before anything is printed, and from then on a signal ends the program.
-    drop(replays);
+    drop((pasts, replayed, replays));
     signals::unhear();
     if args.json {
         let records: Vec<_> = records.iter().map(|(id, compared, used)| record(*id, compared, *used)).collect();
@@ -179,7 +177,7 @@ pub(super) struct Ended {
     pub(super) id: ThreadId,
     /// The id of the replay in the journal of the replays.
     pub(super) new: Result<ThreadId, ReplayError>,
-    /// What was recorded, of an open conversation: it may have gone on since.
+    /// The recording of an open conversation, which may have gone on since.
     pub(super) recording: Option<Arc<Recording>>,
 }
 
@@ -187,7 +185,7 @@ pub(super) struct Ended {
 pub(super) struct Replays {
     /// In the order of the recorded conversations.
     pub(super) ended: Vec<Ended>,
-    journal: NamedJournal,
+    pub(super) journal: NamedJournal,
     /// Removed with the value.
     _folder: Option<Folder>,
 }
@@ -203,14 +201,15 @@ impl Replays {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
         // Before there is a folder that a signal would leave behind.
         let mut signals = runtime.block_on(async { Signals::listen() }).map_err(Failure::System)?;
-        let folder = if way.keep.is_none() { Some(Folder::new().map_err(Failure::System)?) } else { None };
-        let file = match (&way.keep, &folder) {
-            (Some(keep), _) if keep.exists() => {
+        let (file, folder) = match &way.keep {
+            Some(keep) if keep.exists() => {
                 return Err(Failure::unusable(format!("{} exists: name another file to keep", keep.display())));
             }
-            (Some(keep), _) => keep.clone(),
-            (None, Some(Folder(folder))) => folder.join("replay.journal"),
-            (None, None) => unreachable!("there is a folder where no file is kept"),
+            Some(keep) => (keep.clone(), None),
+            None => {
+                let folder = Folder::new().map_err(Failure::System)?;
+                (folder.0.join("replay.journal"), Some(folder))
+            }
         };
         let (journal, tape) = (NamedJournal::file(file), Tape::new(way.live.clone()));
         let config = config
@@ -231,28 +230,26 @@ impl Replays {
         })?;
         Ok(ended.map(|ended| Self { ended, journal, _folder: folder }))
     }
+}
 
-    /// Reads a recorded conversation, unless it was kept, and its replay.
-    pub(super) fn both(
-        &self,
-        reader: &dyn Reader,
-        id: ThreadId,
-        new: ThreadId,
-        kept: Option<&Recording>,
-    ) -> Result<(Recording, Recording), Failure> {
-        let refused = |error: ReplayError| match error {
-            ReplayError::Journal(error) => Failure::store(error),
-            error => Failure::no(error.to_string()),
-        };
-        let recorded = kept.map_or_else(|| Recording::read(reader, id), |kept| Ok(kept.clone())).map_err(refused)?;
-        let replays = self.journal.read().map_err(Failure::store)?;
-        let replayed = match Recording::read(&*replays, new) {
-            // No message of the client was taken.
-            Err(ReplayError::NoThread(_)) => Ok(Recording::refused(new, recorded.client.clone())),
-            replayed => replayed,
-        };
-        Ok((recorded, replayed.map_err(refused)?))
-    }
+/// Reads a recorded conversation, unless it was kept, and its replay, each from its journal.
+pub(super) fn both(
+    (recorded, replayed): (&dyn Reader, &dyn Reader),
+    id: ThreadId,
+    new: ThreadId,
+    kept: Option<&Recording>,
+) -> Result<(Recording, Recording), Failure> {
+    let refused = |error: ReplayError| match error {
+        ReplayError::Journal(error) => Failure::store(error),
+        error => Failure::no(error.to_string()),
+    };
+    let before = kept.map_or_else(|| Recording::read(recorded, id), |kept| Ok(kept.clone())).map_err(refused)?;
+    let after = match Recording::read(replayed, new) {
+        // No message of the client was taken.
+        Err(ReplayError::NoThread(_)) => Ok(Recording::refused(new, before.client.clone())),
+        after => after,
+    };
+    Ok((before, after.map_err(refused)?))
 }
 
 /// Replays conversations, some at once, in order.

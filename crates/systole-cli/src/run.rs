@@ -24,7 +24,7 @@ use systole::runtime::{Breakdown, Client, Events, Organism, Reader, SendError, U
 use systole_core::vocab::{Name, ThreadId};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 
-use super::failure::Failure;
+use super::failure::{Failure, INTERRUPTED};
 use super::screen::Screen;
 pub(super) use ask::{Ask, ask};
 use input::{Input, Message, Taken};
@@ -48,8 +48,6 @@ const RESTART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_se
 const FRAME: Duration = Duration::from_millis(100);
 /// Time for which events are gathered between two writes: a single one is shown at once.
 const GATHER: Duration = Duration::from_millis(2);
-/// Exit code after a second signal, as of SIGINT.
-const INTERRUPTED: u8 = 130;
 /// Exit code where questions to people wait without a keyboard.
 const UNANSWERED: u8 = 4;
 

@@ -16,7 +16,7 @@ use systole_core::core::{
 use systole_core::journal::{Op, SubmissionRecord};
 use systole_core::protocol::Request;
 use systole_core::vocab::{MessageId, Name, ThreadId, Time, ns};
-use systole_xml::ladder::Raw;
+use systole_xml::ladder::{Canonical, Raw};
 use systole_xml::schema::Draft;
 use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
@@ -327,7 +327,12 @@ impl Client {
 
     fn write(&self, requests: Result<Vec<Emission>, Failure>) -> Result<Bytes, SendError> {
         let deadline = self.patience.map(|patience| self.shared.clock.now().after(patience));
-        ClientEnvelope { from: self.name(), deadline }.write(requests)
+        ClientEnvelope { from: self.name(), to: None, id: None, deadline }.write(requests)
+    }
+
+    /// Writes the envelope of a payload, with an id of the message, for a listener or for all that take it.
+    pub(crate) fn envelope(&self, to: Option<&Name>, id: MessageId, payload: &Canonical) -> Bytes {
+        ClientEnvelope { from: self.name(), to, id: Some(id), deadline: None }.around(payload.as_str())
     }
 
     /// Sends the last envelope of a conversation, with operations that are written in the step that takes it; the receiver
@@ -518,6 +523,8 @@ impl fmt::Debug for Conversation {
 /// Metadata that a client adds to a request.
 struct ClientEnvelope<'a> {
     from: &'a Name,
+    to: Option<&'a Name>,
+    id: Option<MessageId>,
     deadline: Option<Time>,
 }
 
@@ -535,19 +542,27 @@ impl ClientEnvelope<'_> {
             Draft::Unencodable(error) => return Err(unwritable(&error)),
             Draft::NoEnvelope(error) => return Err(unwritable(&error)),
         };
+        Ok(ClientEnvelope { to: to.as_ref(), ..*self }.around(payload.as_str()))
+    }
+
+    fn around(&self, payload: &str) -> Bytes {
         // The envelope uses a prefix, so that it declares no namespace around the payload that would change the meaning
         // of names in it. No text below needs escaping.
-        let (envelope, meta, from) = (ns::ENVELOPE, ns::SYSTOLE_META, self.from);
+        let (envelope, meta) = (ns::ENVELOPE, ns::SYSTOLE_META);
+        let Self { from, to, id, deadline } = self;
         let mut text = format!("<e:message xmlns:e=\"{envelope}\"><e:meta><e:from>{from}</e:from>");
         if let Some(to) = to {
             text += &format!("<e:to>{to}</e:to>");
         }
-        if let Some(deadline) = self.deadline {
+        if let Some(id) = id {
+            text += &format!("<m:id xmlns:m=\"{meta}\">{id}</m:id>");
+        }
+        if let Some(deadline) = deadline {
             text += &format!("<m:deadline xmlns:m=\"{meta}\">{deadline}</m:deadline>");
         }
         text += "</e:meta>";
-        text += payload.as_str();
+        text += payload;
         text += "</e:message>";
-        Ok(text.into())
+        text.into()
     }
 }

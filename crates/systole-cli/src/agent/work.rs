@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tracing::Level;
 
 use super::At;
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::log;
 use crate::screen::{PeopleTerminal, Screen, Style};
 use systole::process::kill_all;
@@ -18,8 +18,6 @@ use systole::remote::{AgentState, Handler, LeaseDelivery, LoopEnd, LoopOptions, 
 
 /// Time that standard error has to take the last lines.
 const GRACE: Duration = Duration::from_secs(2);
-/// Exit code after a second signal, as of SIGINT.
-const INTERRUPTED: u8 = 130;
 
 /// Handles messages until the gateway or a signal ends it.
 pub(super) fn work(at: &At, handler: Arc<dyn Handler>) -> Result<ExitCode, Failure> {
