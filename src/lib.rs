@@ -68,7 +68,7 @@ pub mod core {
         DeadLetter, DeadLetterError, DeadLetterId, Egress, Emission, EmissionKind, Event, EventKind, Failure,
         HandlerOutcome, Join, JoinPosition, ListenerId, Message, MetaFlags, Millionths, Misroute, OnRestart,
         OpenThread, OperationError, Party, Place, ReadAnswer, ReadPart, Remembered, Routing, Scheduling, Settled,
-        Silence, Snapshot, ThreadState, Usage, Value, listener_json_prompt, listener_prompt,
+        Silence, Snapshot, ThreadState, Usage, Value, Version, listener_json_prompt, listener_prompt,
     };
 }
 

@@ -3,13 +3,15 @@
 #[cfg(feature = "gateway")]
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::reload::{Fixed, Reloads};
 use super::{Config, HumanSpec, ListenerKind};
 #[cfg(feature = "gateway")]
 use crate::gateway::announce::{AnnounceError, Announcer};
 #[cfg(feature = "gateway")]
-use crate::gateway::{Gateway, GatewayError, OperatorSocket, RemoteListener, Serving};
+use crate::gateway::{Gateway, GatewayError, MailboxService, OperatorSocket, RemoteListener, Serving};
 use crate::listeners::command::CommandListener;
 use crate::listeners::echo::EchoListener;
 #[cfg(feature = "gateway")]
@@ -30,10 +32,28 @@ use crate::telemetry::{Exporting, TelemetryError, Traces};
 use systole_core::protocol::boot_qname;
 use systole_core::vocab::Name;
 
+/// What the listeners of all versions of an organism share.
+#[derive(Debug, Clone)]
+pub(super) struct Beside {
+    console: Option<Console>,
+    people: People,
+    #[cfg(feature = "gateway")]
+    mailboxes: Option<MailboxService>,
+}
+
+/// A builder with the listeners and clients of a file.
+pub(super) struct Registered {
+    pub(super) builder: OrganismBuilder,
+    #[cfg(feature = "gateway")]
+    announcements: BTreeMap<Name, Announce>,
+}
+
 /// An organism of an `organism.yaml`, before its start.
 pub struct ConfiguredBuilder {
     /// The builder of the organism, with all listeners and clients of the file.
     pub organism: OrganismBuilder,
+    beside: Beside,
+    fixed: Fixed,
     #[cfg(feature = "gateway")]
     journal: Option<std::path::PathBuf>,
     #[cfg(feature = "gateway")]
@@ -57,6 +77,8 @@ pub struct ConfiguredOrganism {
     schedules: Option<Scheduler>,
     /// The organism.
     pub organism: Arc<Organism>,
+    beside: Beside,
+    fixed: Fixed,
     #[cfg(feature = "gateway")]
     gateway: Option<Serving>,
     #[cfg(feature = "mcp")]
@@ -144,7 +166,7 @@ impl Config {
     /// # Errors
     /// [`LaunchError`] if the address of the gateway or a key of a model can't be used, a listener is a person without a
     /// console, or the feature `gateway` is needed and absent.
-    pub fn into_builder(self, console: Option<&Console>) -> Result<ConfiguredBuilder, LaunchError> {
+    pub fn into_builder(mut self, console: Option<&Console>) -> Result<ConfiguredBuilder, LaunchError> {
         #[cfg(not(feature = "gateway"))]
         if self.gateway.is_some()
             || self.mcp.is_some()
@@ -153,7 +175,7 @@ impl Config {
             return Err(LaunchError::NotBuilt);
         }
         #[cfg(feature = "gateway")]
-        let (gateway, llm) = (self.open_gateway()?, self.open_models()?);
+        let gateway = self.open_gateway()?;
         #[cfg(feature = "mcp")]
         let mcp = self.mcp.clone().map(crate::mcp::server::Server::new);
         #[cfg(feature = "mcp")]
@@ -161,6 +183,58 @@ impl Config {
             (Some(mcp), Some(gateway)) => Some(mcp.serve(gateway)),
             (_, gateway) => gateway,
         };
+        let fixed = Fixed::of(&self);
+        let people = console.map_or_else(People::new, |console| console.people().clone());
+        let beside = Beside {
+            console: console.cloned(),
+            people,
+            #[cfg(feature = "gateway")]
+            mailboxes: gateway.as_ref().map(|gateway| gateway.mailboxes().clone()),
+        };
+        #[cfg(feature = "gateway")]
+        let identity = self.identity.clone();
+        let (journal, schedules) = (self.journal.take(), std::mem::take(&mut self.schedules));
+        #[cfg(feature = "gateway")]
+        let operated = journal.as_ref().and_then(|journal| journal.beside().map(ToOwned::to_owned));
+        let Registered {
+            mut builder,
+            #[cfg(feature = "gateway")]
+            announcements,
+        } = self.register(&beside)?;
+        builder = builder.people(&beside.people);
+        #[cfg(feature = "gateway")]
+        if let Some(identity) = identity {
+            builder = builder.identity(identity);
+        }
+        if let Some(journal) = journal {
+            builder = builder.store(journal.into());
+        }
+        for schedule in schedules {
+            builder = builder.schedule(schedule);
+        }
+        #[cfg(feature = "gateway")]
+        if let Some(gateway) = &gateway {
+            builder = gateway.install(builder);
+        }
+        Ok(ConfiguredBuilder {
+            organism: builder,
+            beside,
+            fixed,
+            #[cfg(feature = "gateway")]
+            journal: operated,
+            #[cfg(feature = "gateway")]
+            announcements,
+            #[cfg(feature = "gateway")]
+            gateway,
+            #[cfg(feature = "mcp")]
+            mcp,
+        })
+    }
+
+    /// Makes a builder with the listeners and clients of the file.
+    pub(super) fn register(self, beside: &Beside) -> Result<Registered, LaunchError> {
+        #[cfg(feature = "gateway")]
+        let llm = self.open_models()?;
         let schemas: Vec<_> = self.payloads().cloned().collect();
         let blueprint = self.blueprint;
         let mut builder = Organism::builder(&*blueprint.organism)
@@ -170,20 +244,7 @@ impl Config {
             .meta(blueprint.meta.clone())
             .schemas(schemas);
         #[cfg(feature = "gateway")]
-        if let Some(identity) = self.identity.clone() {
-            builder = builder.identity(identity);
-        }
-        #[cfg(feature = "gateway")]
-        let operated = self.journal.as_ref().and_then(|journal| journal.beside().map(ToOwned::to_owned));
-        if let Some(journal) = self.journal {
-            builder = builder.store(journal.into());
-        }
-        #[cfg(feature = "gateway")]
         let mut announcements = BTreeMap::new();
-        let people = console.map_or_else(People::new, |console| console.people().clone());
-        if self.kinds.iter().any(|kind| matches!(kind, ListenerKind::Human(_))) {
-            builder = builder.people(&people);
-        }
         for (_, client) in blueprint.clients() {
             builder = builder.raw_client(client.clone());
         }
@@ -216,14 +277,14 @@ impl Config {
                 ListenerKind::Human(HumanSpec { to, announce }) => {
                     // Others than operators leave the terminal alone.
                     let is_there = to.operators || contract.accepts.contains(&boot_qname());
-                    let human = match console.filter(|_| is_there) {
+                    let human = match beside.console.as_ref().filter(|_| is_there) {
                         Some(console) => HumanListener::new(console.clone()),
                         None if to.people.is_empty() => {
                             return Err(LaunchError::NoConsole { listener: contract.name });
                         }
-                        None => HumanListener::elsewhere(&people),
+                        None => HumanListener::elsewhere(&beside.people),
                     };
-                    people.address(contract.name.clone(), to);
+                    beside.people.address(contract.name.clone(), to);
                     #[cfg(feature = "gateway")]
                     announcements.extend(announce.map(|announce| (contract.name.clone(), announce)));
                     #[cfg(not(feature = "gateway"))]
@@ -245,9 +306,9 @@ impl Config {
                 }
                 // The check of the file refuses one without a gateway.
                 #[cfg(feature = "gateway")]
-                ListenerKind::Remote(_) => match &gateway {
-                    Some(gateway) => {
-                        let remote = RemoteListener::new(gateway.mailboxes().clone());
+                ListenerKind::Remote(_) => match &beside.mailboxes {
+                    Some(mailboxes) => {
+                        let remote = RemoteListener::new(mailboxes.clone());
                         builder.raw_listener(contract, move || remote.clone())
                     }
                     None => builder,
@@ -256,23 +317,10 @@ impl Config {
                 ListenerKind::Model(_) | ListenerKind::Remote(_) => return Err(LaunchError::NotBuilt),
             };
         }
-        for schedule in self.schedules {
-            builder = builder.schedule(schedule);
-        }
-        #[cfg(feature = "gateway")]
-        if let Some(gateway) = &gateway {
-            builder = gateway.install(builder);
-        }
-        Ok(ConfiguredBuilder {
-            organism: builder,
-            #[cfg(feature = "gateway")]
-            journal: operated,
+        Ok(Registered {
+            builder,
             #[cfg(feature = "gateway")]
             announcements,
-            #[cfg(feature = "gateway")]
-            gateway,
-            #[cfg(feature = "mcp")]
-            mcp,
         })
     }
 
@@ -366,6 +414,8 @@ impl ConfiguredBuilder {
             traces: traces.map(|traces| traces.follow(&organism)).transpose()?,
             schedules,
             organism,
+            beside: self.beside,
+            fixed: self.fixed,
         })
     }
 }
@@ -402,6 +452,13 @@ impl ConfiguredOrganism {
             return Err(crate::mcp::server::StreamError::NotServed);
         };
         mcp.stream(gateway.app(), client, session, stream).await
+    }
+
+    /// Lets operators change the organism to what that file says then ([`Act::Reload`](crate::operations::Act::Reload)), while it
+    /// runs. Has an effect once.
+    pub fn reload_from(&self, file: impl Into<PathBuf>) {
+        let (beside, fixed) = (self.beside.clone(), self.fixed.clone());
+        self.organism.reload_by(Reloads::new(file.into(), &self.organism, beside, fixed).into());
     }
 
     /// Closes the entrances other than this program: no further messages are accepted there. Returns whether there is

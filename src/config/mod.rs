@@ -42,6 +42,7 @@ mod place;
 mod program;
 mod python;
 mod reader;
+mod reload;
 mod remote;
 mod schedule;
 mod schema;
@@ -75,6 +76,7 @@ use crate::listeners::mcp::{McpListenerSettings, McpServer};
 use crate::listeners::worker::WorkerSpec;
 use crate::process::{CommandSpec, Variable};
 use crate::replay::Tape;
+use crate::runtime::Keep;
 use crate::schedules::ScheduleSpec;
 use crate::settings::{GatewaySettings, LlmSettings, McpSettings, Mode, ModelSettings};
 use finding::File;
@@ -115,6 +117,8 @@ pub struct Config {
     pub mcp: Option<McpSettings>,
     /// The time for work in flight when the organism ends in order, if the file says so.
     pub drain: Option<Duration>,
+    /// The time for which open conversations keep their version of an organism that changes.
+    pub keep: Keep,
     /// The backends of models, if there are any.
     pub llm: Option<LlmSettings>,
     /// The schedules, in the order of the file.
@@ -420,7 +424,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     let mut catalog = catalog.unwrap_or_default();
     blueprint.listeners().for_each(|(_, contract)| contract.let_instructions(&mut catalog));
     let llm = organism.llm.map(|llm| llm.settings);
-    let drain = organism.drain;
+    let (drain, keep) = (organism.drain, organism.keep);
     Config {
         blueprint,
         catalog,
@@ -431,6 +435,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
         gateway,
         mcp,
         drain,
+        keep,
         llm,
         schedules,
         warnings: Vec::new(),

@@ -29,6 +29,7 @@ use super::{Mistake, molecule};
 #[cfg(feature = "gateway")]
 use crate::identity::{Identity, KeyFile, PublicKeys};
 use crate::journal::{Durability, Retention, is_url};
+use crate::runtime::{Keep, Then};
 use crate::settings::GatewaySettings;
 
 /// An organism as the file describes it.
@@ -41,6 +42,7 @@ pub(super) struct Organism {
     pub(super) meta: MetaFlags,
     pub(super) journal: Option<JournalKeys>,
     pub(super) drain: Option<Duration>,
+    pub(super) keep: Keep,
     #[cfg(feature = "gateway")]
     pub(super) identity: Option<Arc<Identity>>,
     pub(super) gateway: Option<At<GatewaySettings>>,
@@ -103,6 +105,8 @@ mapping! {
         retention: RetentionKeys<'static>;
         /// Time for work in flight when the organism ends in order; with a gateway 5s by default.
         drain: Time<0> = "60s";
+        /// Open conversations of an organism that changes while it runs (docs/reload.md).
+        reload: ReloadKeys<'static>;
         /// File of the keys that sign what leaves the organism, by `systole key new` (docs/signatures.md).
         identity: Text;
         /// Entrance over HTTP (docs/gateway.md); needs `durability: process` or `power`.
@@ -137,6 +141,16 @@ mapping! {
         age: Time<0> = "168h";
         /// Bytes of ended work that are kept, and of what each client of the gateway is promised.
         bytes: Size<1, { u64::MAX }> = "1GiB";
+    }
+}
+
+mapping! {
+    /// Open conversations of an organism that changes while it runs.
+    ReloadKeys: Reload {
+        /// Time for which they keep the organism that they began with.
+        keep: Time<0> = "24h";
+        /// Their fate when it is over: they are cancelled, or go on until they end.
+        then: OneOf<Then> = "cancel";
     }
 }
 
@@ -183,6 +197,10 @@ impl Word for Scheduling {
         &[("breadth-first", Self::BreadthFirst), ("depth-first", Self::DepthFirst)];
 }
 
+impl Word for Then {
+    const WORDS: &'static [(&'static str, Self)] = &[("cancel", Self::Cancel), ("wait", Self::Wait)];
+}
+
 impl Word for Access {
     const WORDS: &'static [(&'static str, Self)] =
         &[("none", Self::None), ("peers", Self::Peers), ("authenticated", Self::Authenticated), ("admin", Self::Admin)];
@@ -203,6 +221,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let meta = keys.meta.node.map(|node| meta(reader, node)).unwrap_or_default();
     let journal = journal(reader, &keys);
     let drain = keys.drain.read(reader);
+    let keep = keys.reload.node.map(|node| keep(reader, node)).unwrap_or_default();
     #[cfg_attr(not(feature = "gateway"), expect(unused_variables, reason = "its mistake is reported"))]
     let identity =
         keys.identity.read(reader).zip(keys.identity.span()).and_then(|(file, span)| identity(reader, file, span));
@@ -235,6 +254,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
         meta,
         journal,
         drain,
+        keep,
         #[cfg(feature = "gateway")]
         identity,
         gateway,
@@ -285,6 +305,14 @@ fn organism(reader: &mut Reader, node: &Node) -> Option<String> {
         reader.report(Mistake::Name(systole_core::vocab::NameError::Empty), span);
     }
     Some(name.to_owned())
+}
+
+fn keep(reader: &mut Reader, node: &Node) -> Keep {
+    let mut keep = Keep::default();
+    let Some(keys) = ReloadKeys::open(reader, node) else { return keep };
+    keys.keep.set(reader, &mut keep.time);
+    keys.then.set(reader, &mut keep.then);
+    keep
 }
 
 fn meta(reader: &mut Reader, node: &Node) -> MetaFlags {

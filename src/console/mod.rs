@@ -359,6 +359,7 @@ async fn acts(app: &AppState, visitor: &Visitor, form: &Form) -> Result<Vec<Act>
         "pause-schedule" => vec![Act::PauseSchedule { schedule: schedule()? }],
         "resume-schedule" => vec![Act::ResumeSchedule { schedule: schedule()? }],
         "run-schedule" => vec![Act::RunSchedule { schedule: schedule()? }],
+        "reload" => vec![Act::Reload {}],
         "redrive" => vec![Act::Redrive { letters: letters()? }],
         "discard" => vec![Act::Discard { letters: letters()? }],
         "cancel" | "retry" => {

@@ -119,13 +119,13 @@ fn columns(app: &AppState, came: &Came, record: Option<&MessageRecord>) -> Marku
 
 /// Reads whole bytes as the pump did: those after the repair, and the canonical XML. None if that comes to other repairs.
 fn read(app: &AppState, came: &Came) -> Option<(String, String)> {
-    let blueprint = app.organism().blueprint();
+    let (blueprint, catalog) = (app.organism().blueprint(), app.organism().catalog());
     let (raw, limits) = (Raw::new(came.text.to_owned()), &blueprint.limits.xml);
     let contract = blueprint.listeners().map(|(_, contract)| contract).find(|contract| contract.name == *came.by);
     let (repaired, canonical) = match contract {
         Some(contract) => {
             let sendable = contract.replies.iter().chain(&contract.calls);
-            let sendable = Sendable::new(contract.author, sendable, app.organism().catalog());
+            let sendable = Sendable::new(contract.author, sendable, &catalog);
             let repaired = mend(&raw, Shape::Fragment, limits, &sendable).ok()?;
             let parts = parse_fragment(&raw, limits, &sendable).ok()?.elements;
             let canonical: Vec<_> = parts.iter().map(|part| part.as_str().to_owned()).collect();

@@ -553,7 +553,7 @@ impl Look<'_> {
         let blueprint = self.app.organism().blueprint();
         let calls = |payloads: &[QName]| {
             html! {
-                @for (name, payloads) in callees(blueprint, payloads) {
+                @for (name, payloads) in callees(&blueprint, payloads) {
                     a.chip href={ "#n-" (name) } title=(payloads.join("\n")) { (name) }
                 }
             }
@@ -587,11 +587,17 @@ impl Look<'_> {
         let clients = html! {
             h2 { "Clients" }
             @for (_, client) in blueprint.clients() { p { strong { (client.name) } " may call " (calls(&client.calls)) } }
+            h2 { "Version " (blueprint.version().0) }
+            p { "Take the changed organism.yaml, its schemas and programs. Open conversations keep what they began with." }
+            form method="post" action="/act" {
+                input type="hidden" name="back" value="/listeners";
+                button name="act" value="reload" { "Reload" }
+            }
         };
         Ok(Page {
             title: "Organism".into(),
             entry: "/listeners",
-            head: self.around(|| graph(blueprint)),
+            head: self.around(|| graph(&blueprint)),
             sections: vec![Section {
                 id: "listeners",
                 shape: Shape::Table(&[

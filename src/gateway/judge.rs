@@ -8,16 +8,17 @@ use std::{fmt, io};
 
 use bytes::{Bytes, BytesMut};
 use systole_core::core::{
-    Answered, Blueprint, ClientId, ListenerId, Misroute, Party, ReadAnswer, ReadMessage, Unreadable, precheck,
-    precheck_answer, precheck_read, precheck_valid,
+    Answered, Blueprint, ClientId, ListenerId, Misroute, OrganismVersion, Party, ReadAnswer, ReadMessage, Unreadable,
+    Version, precheck, precheck_answer, precheck_read, precheck_valid,
 };
-use systole_core::vocab::{Fault, Name, QName, ns};
+use systole_core::vocab::{Fault, MessageId, Name, QName, ns};
 use systole_xml::ladder::Raw;
 #[cfg(feature = "mcp")]
 use systole_xml::schema::PayloadSchema;
 use systole_xml::schema::{JsonRefusal, Validator};
 use tokio::sync::oneshot;
 
+use super::service::MailboxService;
 use crate::runtime::Organism;
 
 /// Largest document, in bytes, that is judged on the calling thread: that takes less than the way to another thread.
@@ -27,13 +28,32 @@ const SHORT: usize = 16 << 10;
 pub(super) struct Judge {
     organism: Arc<Organism>,
     /// Validators that are not in use.
-    idle: Mutex<Vec<Validator>>,
+    idle: Mutex<Vec<Validators>>,
     /// The thread for long documents; none on a simulated clock, where nothing may run on another thread.
     thread: Option<Closing>,
 }
 
 /// A document that waits for its judgement.
-type Case = Box<dyn FnOnce(&Blueprint, &mut Validator) + Send>;
+type Case = Box<dyn FnOnce(&mut Validators) + Send>;
+
+/// The validators of the versions of the organism that documents were judged by last.
+#[derive(Default)]
+struct Validators(Vec<(Version, Validator)>);
+
+impl Validators {
+    /// The most versions that are kept.
+    const MOST: usize = 2;
+
+    fn of(&mut self, version: &OrganismVersion) -> &mut Validator {
+        let number = version.blueprint.version();
+        if let Some(at) = self.0.iter().position(|(known, _)| *known == number) {
+            return &mut self.0[at].1;
+        }
+        self.0.truncate(Self::MOST - 1);
+        self.0.insert(0, (number, Validator::new(version.catalog.clone())));
+        &mut self.0[0].1
+    }
+}
 
 /// Documents that wait for the thread: a line for each principal that has some, first in, first out. Each turn takes one
 /// document of the first line, which then goes behind the others.
@@ -112,14 +132,12 @@ impl Judge {
     pub(super) fn of(organism: Arc<Organism>) -> io::Result<Self> {
         let docket = Arc::<Docket>::default();
         let vital = organism.critical_thread("gateway-judge");
-        let mut validator = validator(&organism);
-        let judges = organism.clone();
         let cases = Closing(docket.clone());
         let judge = move || {
             // A panic ends the organism.
-            let _vital = vital;
+            let (_vital, mut validators) = (vital, Validators::default());
             while let Some(case) = cases.0.next() {
-                case(judges.blueprint(), &mut validator);
+                case(&mut validators);
             }
         };
         std::thread::Builder::new().name("gateway-judge".to_owned()).spawn(judge)?;
@@ -173,8 +191,12 @@ impl Judge {
         self.look(Party::Client(client), size, look).await
     }
 
-    /// The listener of a name.
-    pub(super) fn listener(&self, name: &Name) -> Option<ListenerId> {
+    /// The listener that answers a message of a mailbox: that of its handler, or the present one of that name.
+    pub(super) fn listener(&self, mailboxes: &MailboxService, message: MessageId, name: &Name) -> Option<ListenerId> {
+        mailboxes.listener_of(message).or_else(|| self.listener_named(name))
+    }
+
+    fn listener_named(&self, name: &Name) -> Option<ListenerId> {
         match self.organism.blueprint().party(name.as_str()) {
             Some(Party::Listener(listener)) => Some(listener),
             Some(Party::Client(_)) | None => None,
@@ -221,22 +243,26 @@ impl Judge {
         size: usize,
         look: impl FnOnce(&Blueprint, &mut Validator) -> T + Send + 'static,
     ) -> Option<T> {
+        let version = match of {
+            Party::Client(_) => self.organism.shared.present(),
+            Party::Listener(listener) => self.organism.shared.version_of(listener),
+        };
         let Some(thread) = self.thread.as_ref().filter(|_| size > SHORT) else {
-            let mut validator = self.idle().pop().unwrap_or_else(|| validator(&self.organism));
-            let verdict = look(self.organism.blueprint(), &mut validator);
-            self.idle().push(validator);
+            let mut validators = self.idle().pop().unwrap_or_default();
+            let verdict = look(&version.blueprint, validators.of(&version));
+            self.idle().push(validators);
             return Some(verdict);
         };
         let (tell, told) = oneshot::channel();
-        let case = move |blueprint: &Blueprint, validator: &mut Validator| {
+        let case = move |validators: &mut Validators| {
             // The request may have been dropped.
-            let _ = tell.send(look(blueprint, validator));
+            let _ = tell.send(look(&version.blueprint, validators.of(&version)));
         };
         thread.0.push(of, Box::new(case));
         told.await.ok()
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Validator>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Validators>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -251,10 +277,6 @@ fn fault<T>(read: Result<T, Unreadable>, client: ClientId, blueprint: &Blueprint
     })
 }
 
-fn validator(organism: &Organism) -> Validator {
-    Validator::new(Arc::new(organism.catalog().clone()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,14 +287,13 @@ mod tests {
         let judged = Arc::<Mutex<Vec<(u32, u32)>>>::default();
         let push = |client, number| {
             let judged = judged.clone();
-            let case = move |_: &Blueprint, _: &mut Validator| judged.lock().unwrap().push((client, number));
+            let case = move |_: &mut Validators| judged.lock().unwrap().push((client, number));
             docket.push(Party::Client(ClientId(client)), Box::new(case));
         };
         (0..3).for_each(|number| push(0, number));
         push(1, 0);
-        let blueprint = Blueprint::new("turns", Vec::new(), Vec::new());
-        let mut validator = Validator::new(Arc::default());
-        let mut judge = || docket.next().map(|case| case(&blueprint, &mut validator));
+        let mut validators = Validators::default();
+        let mut judge = || docket.next().map(|case| case(&mut validators));
         judge();
         push(2, 0);
         push(1, 1);

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use systole_core::core::{Failure, HandlerOutcome, Message};
+use systole_core::core::{Failure, HandlerOutcome, ListenerId, Message};
 use systole_core::journal::MailRecord;
 use systole_core::mailbox::{Refused, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
@@ -28,9 +28,9 @@ impl RemoteListener {
         Self { mailboxes }
     }
 
-    async fn answer(&self, mail: MailRecord, thread: Thread) -> HandlerOutcome {
+    async fn answer(&self, mail: MailRecord, listener: ListenerId, thread: Thread) -> HandlerOutcome {
         let (id, name) = (mail.id, mail.mailbox.clone());
-        let told = match self.mailboxes.arrive(mail, thread.drafter()) {
+        let told = match self.mailboxes.arrive(mail, listener, thread.drafter()) {
             Ok(told) => told,
             Err(ActError::Refused(Refused::Full(cap))) => {
                 return failed(format!("the mailbox of {name} is full: {cap} bytes wait in it"));
@@ -56,8 +56,8 @@ impl RemoteListener {
 impl RawListener for RemoteListener {
     fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         let mail = mail(&message, context.contract().name.clone(), self.mailboxes.now());
-        let thread = context.thread().clone();
-        Box::pin(async move { self.answer(mail, thread).await })
+        let (listener, thread) = (context.listener, context.thread().clone());
+        Box::pin(async move { self.answer(mail, listener, thread).await })
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use systole_core::core::{Attachment, AttachmentEnd, DeadLetterError, OperationError, ReadAnswer};
+use systole_core::core::{Attachment, AttachmentEnd, DeadLetterError, ListenerId, OperationError, ReadAnswer};
 use systole_core::journal::{ActRecord, JournalError, Number, Op, Recovered};
 use systole_core::mailbox::{
     DeliveryMode, End, MailboxChange, MailboxInput, MailboxLimits, Mailboxes, Refused, Settlement,
@@ -50,6 +50,8 @@ struct Inner {
 /// A handler that waits for the end of a message.
 struct Waiting {
     tell: oneshot::Sender<Ended>,
+    /// The listener that it belongs to, of whichever version.
+    listener: ListenerId,
     drafter: Option<Drafter>,
 }
 
@@ -265,11 +267,12 @@ impl MailboxService {
     pub(super) fn arrive(
         &self,
         mail: systole_core::journal::MailRecord,
+        listener: ListenerId,
         drafter: Option<Drafter>,
     ) -> Result<oneshot::Receiver<Ended>, ActError> {
         let id = mail.id;
         let (tell, told) = oneshot::channel();
-        lock(&self.0.handlers).insert(id, Waiting { tell, drafter });
+        lock(&self.0.handlers).insert(id, Waiting { tell, listener, drafter });
         match self.act(MailboxInput::Arrived(mail)) {
             Ok(_) => Ok(told),
             Err(error) => {
@@ -277,6 +280,11 @@ impl MailboxService {
                 Err(error)
             }
         }
+    }
+
+    /// The listener whose handler waits for the end of a message: its version judges the answer.
+    pub(super) fn listener_of(&self, id: MessageId) -> Option<ListenerId> {
+        lock(&self.0.handlers).get(&id).map(|waiting| waiting.listener)
     }
 
     /// The way to the draft of a message whose handler waits for its end.

@@ -4,7 +4,7 @@
 //! and the threads that it opens, all of them or none, and is acknowledged then. The answers to a submission are the
 //! messages that left its conversation; the journal keeps both.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -23,7 +23,11 @@ pub(super) struct Submissions {
     mailboxes: MailboxService,
     query: Arc<dyn Query>,
     ids: IdKey,
-    clients: HashMap<Name, Client>,
+    organism: Arc<Organism>,
+    /// Clients whose answers go elsewhere.
+    others: HashSet<String>,
+    /// The clients whose answers are collected.
+    clients: Mutex<HashMap<Name, Client>>,
     /// Room for the promises to clients.
     room: Option<Arc<Room>>,
     /// Mailboxes that also get the answers to a client, by client.
@@ -87,25 +91,22 @@ pub(super) enum SubmitError {
 }
 
 impl Submissions {
-    /// Submissions of all clients of an organism but those in `others`, whose answers go elsewhere.
+    /// Makes the submissions of all clients of an organism but those in `others`, whose answers go elsewhere.
     pub(super) fn new(
         mailboxes: MailboxService,
         query: Arc<dyn Query>,
         ids: IdKey,
-        organism: &Organism,
+        organism: &Arc<Organism>,
         others: &[&str],
         answer_mailboxes: HashMap<Name, Name>,
     ) -> Arc<Self> {
-        let names = organism.blueprint().clients().map(|(_, client)| client.name.clone());
-        let names = names.filter(|name| !others.contains(&name.as_str()));
-        let clients =
-            names.filter_map(|name| Some((name.clone(), organism.client(name.as_str()).ok()?.over_network())));
-        let clients = clients.collect();
         Arc::new(Self {
             mailboxes,
             query,
             ids,
-            clients,
+            organism: organism.clone(),
+            others: others.iter().map(ToString::to_string).collect(),
+            clients: Mutex::default(),
             room: organism.room(),
             answer_mailboxes,
             keys: Mutex::default(),
@@ -113,9 +114,24 @@ impl Submissions {
         })
     }
 
-    /// Checks whether a client submits messages through the gateway.
-    pub(super) fn knows(&self, client: &Name) -> bool {
-        self.clients.contains_key(client)
+    /// Checks whether a client submits messages through the gateway. The answers of one that came with a later version of the
+    /// organism are collected from now on, on the current runtime.
+    pub(super) fn knows(self: &Arc<Self>, client: &Name) -> bool {
+        self.client(client).is_some()
+    }
+
+    fn client(self: &Arc<Self>, name: &Name) -> Option<Client> {
+        let mut clients = lock(&self.clients);
+        if let Some(client) = clients.get(name) {
+            return Some(client.clone());
+        }
+        if self.others.contains(name.as_str()) {
+            return None;
+        }
+        let client = self.organism.client(name.as_str()).ok()?.over_network();
+        clients.insert(name.clone(), client.clone());
+        tokio::spawn(self.clone().collect(client.clone()));
+        Some(client)
     }
 
     /// Submissions under a key that are on their way into the journal, and submissions whose answers requests wait for.
@@ -125,8 +141,8 @@ impl Submissions {
 
     /// Starts to collect the answers of all clients, on the current runtime, until the organism ends.
     pub(super) fn start(self: &Arc<Self>) {
-        for client in self.clients.values() {
-            tokio::spawn(self.clone().collect(client.clone()));
+        for (_, client) in self.organism.blueprint().clients() {
+            self.client(&client.name);
         }
     }
 
@@ -184,8 +200,12 @@ impl Submissions {
         }
     }
 
-    async fn hand_over(&self, submission: SubmissionRecord, envelope: Envelope) -> Result<Kept, SubmitError> {
-        let client = self.clients.get(&submission.client);
+    async fn hand_over(
+        self: &Arc<Self>,
+        submission: SubmissionRecord,
+        envelope: Envelope,
+    ) -> Result<Kept, SubmitError> {
+        let client = self.client(&submission.client);
         let client = client.ok_or_else(|| SubmitError::Stranger(submission.client.clone()))?;
         let kept = Kept { id: submission.id, root: submission.root };
         client.hand_over(kept.root, envelope, Some(submission))?.await?;

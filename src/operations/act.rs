@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use systole_core::core::{
-    DeadLetter, DeadLetterError, DeadLetterId, Egress, Event, EventKind, ListenerId, OpenThread, Operation,
-    OperationError, Party, ThreadState,
+    DeadLetter, DeadLetterError, DeadLetterId, Egress, Event, EventKind, OpenThread, Operation, OperationError, Party,
+    ThreadState,
 };
 use systole_core::journal::{ActRecord, Number, Op};
 use systole_core::vocab::{MessageId, Name, Partition, ThreadId, ThreadPath};
@@ -107,6 +107,9 @@ pub enum Act {
         /// The levels.
         level: String,
     },
+    /// Changes the organism to what its file says by now: conversations begin with that, and those that are open keep what they
+    /// began with.
+    Reload {},
     /// Ends the organism in order: it takes no new messages, and ends when no work is left, or after that time.
     Drain {
         /// Seconds.
@@ -164,11 +167,17 @@ pub struct Outcome {
     /// The conversation that a retry opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened: Option<String>,
+    /// The version that a changed organism has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The open conversations that keep an earlier version of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<u64>,
 }
 
 impl Outcome {
     pub(crate) fn of(of: String, error: Option<String>) -> Self {
-        Self { of, error, opened: None }
+        Self { of, error, opened: None, version: None, kept: None }
     }
 }
 
@@ -247,6 +256,7 @@ impl Act {
             Self::ResumeSchedule { .. } => "resume-schedule",
             Self::RunSchedule { .. } => "run-schedule",
             Self::LogLevel { .. } => "log-level",
+            Self::Reload {} => "reload",
             Self::Drain { .. } => "drain",
         }
     }
@@ -321,7 +331,7 @@ impl Operations<'_> {
                     Err(error) if error.is_of_all() => return Err(error),
                     Err(error) => (None, Some(error.to_string())),
                 };
-                Ok(vec![Outcome { of: conversation.clone(), error, opened }])
+                Ok(vec![Outcome { opened, ..Outcome::of(conversation.clone(), error) }])
             }
             Act::Pause { listener } => only(listener.clone(), self.pause(listener).await),
             Act::Resume { listener } => only(listener.clone(), self.resume(listener).await),
@@ -334,6 +344,19 @@ impl Operations<'_> {
                     None => Err(ActError::Invalid("this program sets no levels of its log".to_owned())),
                 };
                 only(level.clone(), self.told(name, level, set, Recorded::Not).await)
+            }
+            Act::Reload {} => {
+                let reloaded = match &self.organism.reloader.get() {
+                    Some(reload) => reload().await.map_err(ActError::Invalid),
+                    None => {
+                        Err(ActError::Invalid("this program does not change its organism while it runs".to_owned()))
+                    }
+                };
+                let organism = self.organism.blueprint().organism.clone();
+                let done = reloaded.as_ref().map(drop).map_err(ActError::clone);
+                let result = self.told(name, &organism, done, Recorded::Not).await;
+                let (version, kept) = reloaded.map(|now| (now.version.0, now.kept as u64)).ok().unzip();
+                Ok(only(organism, result)?.into_iter().map(|outcome| Outcome { version, kept, ..outcome }).collect())
             }
             Act::Drain { within } => {
                 let organism = self.organism.blueprint().organism.to_string();
@@ -530,8 +553,8 @@ impl Operations<'_> {
         let shared = &self.organism.shared;
         let raw = Raw::new(Bytes::copy_from_slice(xml.as_bytes()));
         let canonical =
-            parse(&raw, &shared.blueprint.limits.xml).map_err(|error| ActError::Invalid(error.to_string()))?;
-        let judged = Validator::new(shared.catalog.clone()).validate(canonical);
+            parse(&raw, &shared.blueprint().limits.xml).map_err(|error| ActError::Invalid(error.to_string()))?;
+        let judged = Validator::new(shared.catalog()).validate(canonical);
         judged.map_err(|error| ActError::Invalid(error.to_string()))
     }
 
@@ -551,10 +574,11 @@ impl Operations<'_> {
 
     async fn paused(&self, listener: &str, pause: bool, record: ActRecord) -> Result<(), ActError> {
         let shared = &self.organism.shared;
-        let Some(Party::Listener(id)) = shared.blueprint.party(listener) else {
+        let blueprint = shared.blueprint();
+        let Some(Party::Listener(id)) = blueprint.party(listener) else {
             return Err(ActError::NoListener { name: listener.to_owned() });
         };
-        let name = &shared.blueprint[id].name;
+        let name = &blueprint[id].name;
         #[cfg(feature = "gateway")]
         for mailboxes in self.organism.elsewhere() {
             let act = if pause { MailboxAct::Pause } else { MailboxAct::Resume };
@@ -562,7 +586,7 @@ impl Operations<'_> {
                 return Ok(acted.await?);
             }
         }
-        let told = self.pause_here(id, name, pause, record).map_err(|Ending| OperationError::Closed)?;
+        let told = self.pause_here(name, pause, record).map_err(|Ending| OperationError::Closed)?;
         told.await.map_err(|_| OperationError::Closed)?;
         // All cores have learned of it when they answer a question behind it.
         match shared.look(|_| ()).await.is_empty() {
@@ -573,14 +597,8 @@ impl Operations<'_> {
 
     /// Pauses a listener whose slots are here, or resumes it. The cores learn of it when it is durable; no core writes it, as
     /// none may have the partition of `<boot>`.
-    fn pause_here(
-        &self,
-        id: ListenerId,
-        name: &Name,
-        pause: bool,
-        record: ActRecord,
-    ) -> Result<oneshot::Receiver<()>, Ending> {
-        let shared = self.organism.shared.clone();
+    fn pause_here(&self, name: &Name, pause: bool, record: ActRecord) -> Result<oneshot::Receiver<()>, Ending> {
+        let (shared, listener) = (self.organism.shared.clone(), name.clone());
         let (tell, told) = oneshot::channel();
         // Held until the step is on its way: acts have one order in the journal and here.
         let mut paused = self.organism.shared.lock_paused();
@@ -593,7 +611,7 @@ impl Operations<'_> {
         self.organism.write_beside(
             ops,
             Box::new(move || {
-                shared.tell_paused(id, pause);
+                shared.tell_paused(&listener, pause);
                 // The caller may have dropped its future.
                 let _ = tell.send(());
             }),

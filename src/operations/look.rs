@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use systole_core::core::{DeadLetter, OpenConversation, OpenFilter, OpenThread, Party};
+use systole_core::core::{DeadLetter, OpenConversation, OpenFilter, OpenThread};
 use systole_core::inbox::Status;
 use systole_core::journal::{JournalError, Number};
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
@@ -336,19 +336,14 @@ impl Operations<'_> {
         }
         let blueprint = self.organism.blueprint();
         let listeners = wanted.listener()?;
-        let id_of = |name: &Name| match blueprint.party(name.as_str()) {
-            Some(Party::Listener(id)) => Some(id),
-            _ => None,
-        };
-        let (listener, without) =
-            (listeners.only.as_ref().map(id_of), listeners.without.iter().filter_map(id_of).collect());
-        if wanted.open == Some(false) || listener == Some(None) {
+        let with = listeners.only.as_ref().map(|name| blueprint.named(name).collect::<Vec<_>>());
+        let without = listeners.without.iter().flat_map(|name| blueprint.named(name)).collect();
+        if wanted.open == Some(false) || with.as_ref().is_some_and(Vec::is_empty) {
             return Ok(Page { items: Vec::new(), next: None });
         }
-        let listener = listener.flatten();
         let (before, limit) = (wanted.behind()?, wanted.most());
         let mut found =
-            self.open(OpenFilter { before, listener, without, limit: limit + 1, ..OpenFilter::default() }).await;
+            self.open(OpenFilter { before, with, without, limit: limit + 1, ..OpenFilter::default() }).await;
         let has_more = found.len() > limit;
         found.truncate(limit);
         let next = found.last().filter(|_| has_more).map(|last| last.root.to_string());

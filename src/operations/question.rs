@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use systole_core::core::Answered;
+use systole_core::core::{Answered, OrganismVersion};
 use systole_core::question::{Answerer, QuestionAct, QuestionNote, QuestionRefusal, QuestionState};
 #[cfg(feature = "gateway")]
 use systole_core::vocab::XmlLimits;
@@ -253,8 +253,8 @@ impl Questions<'_> {
 
     /// The limits of documents.
     #[cfg(feature = "gateway")]
-    pub(crate) fn limits(&self) -> &XmlLimits {
-        &self.organism.blueprint().limits.xml
+    pub(crate) fn limits(&self) -> XmlLimits {
+        self.organism.blueprint().limits.xml.clone()
     }
 
     /// Answers a question with XML: the first valid answer counts. An entry of calls makes these, and claims the question: look
@@ -288,7 +288,7 @@ impl Questions<'_> {
         let schema = offers.find(|schema| schema.qname().to_string() == payload).cloned().ok_or_else(|| {
             QuestionError::Invalid(format!("form '{payload}': the question is not answered by such a payload"))
         })?;
-        let limits = self.organism.shared.blueprint.limits.xml.clone();
+        let limits = self.organism.shared.blueprint().limits.xml.clone();
         let size: usize = answers.values().map(String::len).sum();
         let fill = move || schema.form_page(&limits, &answers);
         match self.organism.query().map_err(LookError::from)?.filter(|_| size > SHORT) {
@@ -376,7 +376,7 @@ impl Questions<'_> {
     /// Judges an entry; a long one beside the calling thread.
     async fn judge(&self, asked: Arc<Asked>, entry: Bytes) -> Result<(Judged, String), QuestionError> {
         let shared = &self.organism.shared;
-        let (blueprint, catalog, size) = (shared.blueprint.clone(), shared.catalog.clone(), entry.len());
+        let (OrganismVersion { blueprint, catalog, .. }, size) = (shared.version_of(asked.contract), entry.len());
         let judge = move || {
             let to = Answered { message: asked.id, thread: asked.thread };
             judge(Raw::new(entry), to, asked.contract, &blueprint, &mut Validator::new(catalog))

@@ -19,8 +19,9 @@ pub fn are_heard() -> bool {
 pub struct Signals {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
-    /// The terminal was closed.
+    /// The terminal was closed; without one, the program is to read its files again.
     hangup: Option<Signal>,
+    has_terminal: bool,
     /// Heard, so that a parent that ignored it can't let the system lose the ends of programs: who ignores it has no children
     /// to wait for.
     _child: Signal,
@@ -37,13 +38,14 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hangup: listen(SignalKind::hangup())?,
+            has_terminal: has_terminal(),
             _child: signal(SignalKind::child())?,
         };
         HEARD.store(true, Ordering::Relaxed);
         Ok(signals)
     }
 
-    /// Waits for the next signal.
+    /// Waits for the next signal to stop.
     ///
     /// # Cancel safety
     /// Dropping the future loses none.
@@ -54,6 +56,32 @@ impl Signals {
             () = next(&mut self.hangup) => {}
         }
     }
+
+    /// Waits for the next signal, for a program that can read its files again.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses none.
+    pub async fn next(&mut self) -> Heard {
+        tokio::select! {
+            () = next(&mut self.interrupt) => Heard::Stop,
+            () = next(&mut self.terminate) => Heard::Stop,
+            () = next(&mut self.hangup) => if self.has_terminal { Heard::Stop } else { Heard::Reload },
+        }
+    }
+}
+
+/// The wish behind a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// The program is to end: SIGINT, SIGTERM, or SIGHUP of its terminal.
+    Stop,
+    /// The program is to read its files again: SIGHUP of a program without a terminal.
+    Reload,
+}
+
+/// Returns whether a terminal controls this process.
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
 }
 
 async fn next(signal: &mut Option<Signal>) {

@@ -45,6 +45,14 @@ pub struct ScheduleSpec {
     overlap: Overlap,
 }
 
+impl PartialEq for ScheduleSpec {
+    fn eq(&self, other: &Self) -> bool {
+        let of =
+            |spec: &Self| (spec.client.clone(), spec.timing.to_string(), spec.to.clone(), spec.missed, spec.overlap);
+        self.name == other.name && of(self) == of(other) && self.payload.bytes() == other.payload.bytes()
+    }
+}
+
 /// Rule for a tick at which the conversation of an earlier one is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]

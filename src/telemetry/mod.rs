@@ -13,8 +13,8 @@ mod past;
 use std::collections::HashMap;
 use std::env;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -25,7 +25,7 @@ use opentelemetry_http::{HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as _, SpanLinks};
-use systole_core::core::{Blueprint, Event, EventKind, Usage};
+use systole_core::core::{Blueprint, Event, EventKind, Usage, Version};
 use systole_core::vocab::{
     FaultCode, MessageId, Name, Sampler, ThreadId, Time, Traceparent, span_id, span_of_run, span_of_thread, trace_of,
 };
@@ -231,7 +231,7 @@ impl Traces {
                     None => return,
                 };
                 let mut sender = self.sender(told);
-                send(&mut spans, events, &mut sender, ended).await;
+                send(&organism, &mut spans, events, &mut sender, ended).await;
             });
         })?;
         Ok(Exporting { end, fate, thread: Some(thread) })
@@ -271,7 +271,13 @@ fn ratio(text: Option<&str>) -> Result<f64, TelemetryError> {
 }
 
 /// Makes spans of events, and sends them, until the organism or this has ended; the last ones for a bounded time.
-async fn send(spans: &mut Spans, mut events: Events, sender: &mut Sender, ended: watch::Receiver<bool>) {
+async fn send(
+    organism: &Weak<Organism>,
+    spans: &mut Spans,
+    mut events: Events,
+    sender: &mut Sender,
+    ended: watch::Receiver<bool>,
+) {
     let (mut end, mut over) = (ended.clone(), ended);
     let work = async {
         let (mut due, mut taken) = (None, Vec::new());
@@ -292,6 +298,11 @@ async fn send(spans: &mut Spans, mut events: Events, sender: &mut Sender, ended:
                 _ = end.wait_for(|ended| *ended) => break,
             }
             let are_more = taken.len() >= EVENTS;
+            if let Some(present) = organism.upgrade().map(|organism| organism.blueprint())
+                && present.version() != spans.version
+            {
+                spans.learn(&present);
+            }
             for observed in taken.drain(..) {
                 match observed {
                     Observed::Event(event) => spans.take(&event),
@@ -452,8 +463,9 @@ fn callers(blueprint: &Blueprint) -> Vec<Name> {
 struct Spans {
     open: HashMap<ThreadId, Open>,
     made: Vec<SpanData>,
-    /// The listeners that call others.
+    /// The listeners that call others, in this version of the organism.
     callers: Vec<Name>,
+    version: Version,
     organism: String,
     sampler: Sampler,
     scope: InstrumentationScope,
@@ -465,13 +477,15 @@ impl Spans {
             .with_version(env!("CARGO_PKG_VERSION"))
             .with_schema_url(names::SCHEMA)
             .build();
-        Self { open: HashMap::new(), made: Vec::new(), callers, organism, sampler, scope }
+        let version = Version::default();
+        Self { open: HashMap::new(), made: Vec::new(), callers, version, organism, sampler, scope }
     }
 
     /// The spans of an organism, whose threads that are open already are known.
     async fn of(organism: &Organism, sampler: Sampler) -> Self {
-        let blueprint: &Blueprint = organism.blueprint();
-        let mut spans = Self::new(blueprint.organism.clone(), callers(blueprint), sampler);
+        let blueprint = organism.blueprint();
+        let mut spans = Self::new(blueprint.organism.clone(), Vec::new(), sampler);
+        spans.learn(&blueprint);
         let now = organism.now();
         let threads = organism.snapshot().await.threads;
         for thread in threads.into_iter().filter(|thread| sampler.samples(thread.root, thread.traceparent)) {
@@ -481,6 +495,11 @@ impl Spans {
             spans.open.insert(thread.id, open);
         }
         spans
+    }
+
+    /// Learns the listeners of the present version.
+    fn learn(&mut self, blueprint: &Blueprint) {
+        (self.callers, self.version) = (callers(blueprint), blueprint.version());
     }
 
     fn opened(

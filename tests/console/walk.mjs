@@ -194,6 +194,9 @@ try {
   await bare.goto(`${organism.base}/listeners`);
   await bare.locator("button[aria-label='Pause parrot']").click();
   check(await bare.locator("button[aria-label='Resume parrot']").count() === 1, "an act works without script");
+  await bare.getByRole("button", { name: "Reload" }).click();
+  check(await bare.getByRole("heading", { name: "Version 1" }).count() === 1, "the organism has changed");
+  check(await bare.locator("button[aria-label='Resume parrot']").count() === 1, "what was paused stays so");
 
   // Who signs out is out, with every copy of the cookie.
   await bare.getByText("Sign out").click();

@@ -149,7 +149,7 @@ impl Site {
         let world = World::new();
         let mut kit = world.start(builder).unwrap();
         let router = kit.serve(gateway, &[CLIENT]).unwrap();
-        let (kinds, address) = (kinds(kit.organism().blueprint(), []), kit.address());
+        let (kinds, address) = (kinds(&kit.organism().blueprint(), []), kit.address());
         let running = Rc::new(RefCell::new(Some(Running { scheduler: None, kit, router, kinds })));
         Self { folder, programs: BTreeMap::new(), world, address, running }
     }
@@ -171,7 +171,7 @@ impl Site {
         let builder = gateway.install(self.builder(&config, &gateway));
         let mut kit = self.world.start(builder).unwrap();
         let blueprint = kit.organism().blueprint();
-        let gateway = if is_facade { systole::molecule::serve(gateway, blueprint) } else { gateway };
+        let gateway = if is_facade { systole::molecule::serve(gateway, &blueprint) } else { gateway };
         let router = kit.serve(gateway, &[CLIENT]).unwrap();
         self.address = kit.address();
         let read = |client: &Name| if client.as_str() == CLIENT { AnswersTo::Program } else { AnswersTo::Gateway };

@@ -171,7 +171,7 @@ impl Site {
             Some(ended) => Kit::start_at(builder, ended),
         };
         let mut kit = kit.unwrap();
-        let gateway = molecule::serve(gateway, kit.organism().blueprint());
+        let gateway = molecule::serve(gateway, &kit.organism().blueprint());
         let router = kit.serve(gateway, &[]).unwrap();
         Self { folder, tokens, set, kit: Some(kit), router }
     }

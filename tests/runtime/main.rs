@@ -21,6 +21,7 @@ mod limits;
 #[cfg(feature = "gateway")]
 mod model;
 mod order;
+mod reload;
 mod start;
 mod testing;
 mod ui;

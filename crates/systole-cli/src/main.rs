@@ -142,6 +142,9 @@ enum Command {
     /// Set the levels of the log of a running organism, until it ends
     #[cfg(feature = "gateway")]
     LogLevel(operate::LogLevel),
+    /// Change a running organism to what its organism.yaml says by now: open conversations keep what they began with
+    #[cfg(feature = "gateway")]
+    Reload(operate::Reload),
     /// End a running organism in order
     #[cfg(feature = "gateway")]
     Drain(operate::Drain),
@@ -272,6 +275,8 @@ fn main() -> ExitCode {
         Command::Resume(args) => operate::resume(&args),
         #[cfg(feature = "gateway")]
         Command::LogLevel(args) => operate::log_level(&args),
+        #[cfg(feature = "gateway")]
+        Command::Reload(args) => operate::reload(&args),
         #[cfg(feature = "gateway")]
         Command::Drain(args) => operate::drain(&args),
         #[cfg(feature = "gateway")]

@@ -51,6 +51,12 @@ pub(super) struct LogLevel {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Reload {
+    #[command(flatten)]
+    of: JournalArgs,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Drain {
     /// Seconds for the work in flight, before the rest is left to the next start
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
@@ -89,6 +95,10 @@ pub(super) fn resume(args: &OneListener) -> Result<ExitCode, Failure> {
 
 pub(super) fn log_level(args: &LogLevel) -> Result<ExitCode, Failure> {
     act_on(&args.of.journal()?, &json!({ "act": "log-level", "level": args.levels }))
+}
+
+pub(super) fn reload(args: &Reload) -> Result<ExitCode, Failure> {
+    act_on(&args.of.journal()?, &json!({ "act": "reload" }))
 }
 
 pub(super) fn drain(args: &Drain) -> Result<ExitCode, Failure> {
@@ -144,10 +154,20 @@ pub(super) fn act_on(journal: &NamedJournal, act: &Value) -> Result<ExitCode, Fa
                 code = ExitCode::FAILURE;
                 print::line(format_args!("{name} {of}: no effect: {error}"))?;
             }
-            None => print::line(format_args!("{name} {of}: done"))?,
+            None => print::line(format_args!("{name} {of}: done{}", change(&outcome)))?,
         }
     }
     Ok(code)
+}
+
+/// The version of a changed organism, and what is open of earlier ones.
+fn change(outcome: &Value) -> String {
+    match (&outcome["version"], &outcome["kept"]) {
+        (Value::Number(version), Value::Number(kept)) => {
+            format!(": version {version}; open conversations that keep an earlier one: {kept}")
+        }
+        _ => String::new(),
+    }
 }
 
 /// Does an act, and returns its outcomes.

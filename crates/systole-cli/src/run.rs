@@ -29,7 +29,8 @@ use super::screen::Screen;
 pub(super) use ask::{Ask, ask};
 use input::{Input, Message, Taken};
 use launch::{Launched, Stage};
-use systole::process::signals::Signals;
+use systole::operations::Act;
+use systole::process::signals::{Heard, Signals};
 use watch::Watch;
 
 /// Name of the client that sends envelopes from files and standard input.
@@ -59,7 +60,8 @@ feed behind it. Its text may have line feeds, too: with --print0 programs can se
 If the organism has people as listeners, standard input is their keyboard. If standard input is named as a file (-), \
 their keyboard is the terminal. Questions go to the terminal of the keyboard, so 2>FILE leaves it to them.
 
-The first SIGINT, SIGTERM or SIGHUP ends the organism after its work in flight; a second one ends it at once. \
+The first SIGINT or SIGTERM ends the organism after its work in flight; a second one ends it at once. SIGHUP does so, too, if the \
+program has a terminal; without one it changes the organism to what its file says by now, as `systole reload` does. \
 SYSTOLE_LOG sets the level of the log: error, warn, info (the default), debug or trace.
 
 Exit codes: 0 success, 1 an answer was a fault (with --until-idle), work was cut off, or answers stayed unread, 2 the organism \
@@ -408,12 +410,26 @@ impl Session {
                 () = self.running.organism.run_until_idle(), if until_idle && input.is_none() && refused.is_none() => {
                     return self.print_rest().await;
                 }
-                () = self.signals.stop() => return Ok(End::Signal),
+                heard = self.signals.next() => match heard {
+                    Heard::Stop => return Ok(End::Signal),
+                    Heard::Reload => self.reload(),
+                },
                 (file, config) = watch::next(watch, &self.screen) => return Ok(End::Changed(file, Box::new(config))),
                 _ = self.running.organism.broken() => return Ok(End::Broken),
                 () = last_answers(&self.reader) => return Ok(End::Drained),
             }
         }
+    }
+
+    /// Changes the organism to what its file says by now; the log tells what came of it.
+    fn reload(&self) {
+        let (organism, screen) = (self.running.organism.clone(), self.screen.clone());
+        tokio::spawn(async move {
+            let by = Name::parse("sighup").expect("it is a name");
+            if let Err(error) = organism.operations(by).act(&Act::Reload {}).await {
+                screen.note(&format!("the organism goes on unchanged: {error}"));
+            }
+        });
     }
 
     /// Prints the answers that are left, however long their reader takes.

@@ -298,7 +298,7 @@ async fn judge_json_reply(
 ) -> Result<(Bytes, ReadAnswer), Problem> {
     let id = own(app, caller, id).await?;
     let (mailbox, thread) = app.place_of(id).await?.ok_or_else(no_message)?;
-    let listener = app.judge.listener(&mailbox).ok_or_else(no_message)?;
+    let listener = app.judge.listener(&app.mailboxes, id, &mailbox).ok_or_else(no_message)?;
     let to = Answered { message: id, thread };
     let verdict = app.judge.answer_json(listener, to, json).await.ok_or_else(Problem::stopping)?;
     let read = verdict?.map_err(Problem::of_answer)?;
@@ -371,7 +371,7 @@ pub(in crate::gateway) async fn conclude(app: &AppState, id: MessageId, with: Se
     let mut read = None;
     if let Settlement::Reply(reply) = &with {
         let (mailbox, thread) = app.place_of(id).await?.ok_or_else(no_message)?;
-        if let Some(listener) = app.judge.listener(&mailbox) {
+        if let Some(listener) = app.judge.listener(&app.mailboxes, id, &mailbox) {
             let to = Answered { message: id, thread };
             let verdict = app.judge.answer(listener, to, reply.clone()).await.ok_or_else(Problem::stopping)?;
             read = Some(verdict.map_err(Problem::of_answer)?);
@@ -478,7 +478,7 @@ async fn acknowledge(app: &Arc<AppState>, posted: &Posted, form: Form) -> Result
             let state = view::state(&posted.answers, posted.ended);
             let (id, thread) = (view::Id::of(&id), view::Id::of(&root));
             let value = move || {
-                let payload = view::payload_json(&answer.envelope, site.organism.catalog());
+                let payload = view::payload_json(&answer.envelope, &site.organism.catalog());
                 JsonAnswer { id, thread, state, from: answer.from.to_string(), payload }
             };
             view::long_document(app, value).await?

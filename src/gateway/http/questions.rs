@@ -157,7 +157,7 @@ async fn entry(app: &AppState, questions: &Questions<'_>, id: &str, request: Req
 pub(in crate::gateway) async fn as_xml(questions: &Questions<'_>, id: &str, json: &[u8]) -> Result<Bytes, Problem> {
     let offers = questions.offers(id).await?;
     let mut validator = Validator::new(Arc::new(Catalog::only(offers.iter().cloned())));
-    let payload = validator.payload_of_json(json, |_| true, questions.limits())?;
+    let payload = validator.payload_of_json(json, |_| true, &questions.limits())?;
     Ok(payload.payload().bytes().clone())
 }
 

@@ -206,7 +206,7 @@ impl Receipt {
 
 pub(super) fn leased(app: &AppState, leased: &StoredMail, receipt: [u8; 16], as_json: bool) -> Leased {
     let item = mail(app, leased, Reading::skipping(0));
-    let json = as_json.then(|| payload_json(&leased.record.envelope, app.organism.catalog()));
+    let json = as_json.then(|| payload_json(&leased.record.envelope, &app.organism.catalog()));
     Leased { item, receipt: Receipt::of(receipt), until: DateTime::of(leased.status.due), json }
 }
 
@@ -425,7 +425,7 @@ fn answer(organism: &Organism, answer: &SentAnswer, as_json: bool) -> Reply {
         payload: PayloadName(answer.payload.to_string()),
         fault: answer.fault.as_ref().map(|code| code.as_str()),
         envelope: leaving(organism, &answer.envelope),
-        json: as_json.then(|| payload_json(&answer.envelope, organism.catalog())),
+        json: as_json.then(|| payload_json(&answer.envelope, &organism.catalog())),
     }
 }
 

@@ -91,7 +91,7 @@ impl MailStore {
     ) -> Result<(Settlement, Option<ReadAnswer>), StoreClosed> {
         let Settlement::Reply(reply) = &settlement else { return Ok((settlement, None)) };
         let place = self.mailboxes.place_of(id);
-        let place = place.and_then(|(name, thread)| Some((self.judge.listener(&name)?, thread)));
+        let place = place.and_then(|(name, thread)| Some((self.judge.listener(&self.mailboxes, id, &name)?, thread)));
         let Some((listener, thread)) = place else { return Ok((settlement, None)) };
         let to = Answered { message: id, thread };
         let verdict = self.judge.answer(listener, to, reply.clone()).await.ok_or(StoreClosed)?;

@@ -30,6 +30,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rmcp::model::RequestStateCodec;
+use systole_core::core::Version;
 use systole_core::question::Answerer;
 use systole_core::vocab::{Name, ThreadId};
 
@@ -84,8 +85,8 @@ struct Face {
     settings: McpSettings,
     /// The skills of the settings.
     skills: Vec<Served>,
-    /// The tools of each client that has asked.
-    tools: Mutex<HashMap<Name, Arc<Tools>>>,
+    /// The tools of each client that has asked, in the version of the organism that was present then.
+    tools: Mutex<HashMap<Name, (Version, Arc<Tools>)>>,
     /// Seals the state of a call that its client hands back.
     codec: RequestStateCodec,
     /// The party as which a caller answers; none if no listener asks callers.
@@ -105,8 +106,15 @@ impl Face {
     }
 
     fn tools(&self, client: &Name) -> Arc<Tools> {
+        let present = self.app.organism().blueprint().version();
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || Arc::new(Tools::of(self.app.organism(), &self.settings, client));
-        tools.entry(client.clone()).or_insert_with(made).clone()
+        match tools.get(client) {
+            Some((version, known)) if *version == present => known.clone(),
+            _ => {
+                let made = Arc::new(Tools::of(self.app.organism(), &self.settings, client));
+                tools.insert(client.clone(), (present, made.clone()));
+                made
+            }
+        }
     }
 }

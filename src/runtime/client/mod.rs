@@ -26,7 +26,7 @@ use crate::runtime::handler::response::call_to;
 use crate::runtime::handler::thread::IntoRequest;
 use crate::runtime::shard::command::Command;
 use crate::runtime::shard::egress::{EgressReceiver, EgressSender, Unread, way};
-use crate::runtime::shard::shared::Shared;
+use crate::runtime::shard::shared::{ClientEnd, Shared};
 use asking::{Asking, returned};
 
 /// A client of an organism, under its name.
@@ -37,6 +37,8 @@ use asking::{Asking, returned};
 pub struct Client {
     shared: Arc<Shared>,
     id: ClientId,
+    name: Name,
+    end: Arc<ClientEnd>,
     patience: Option<Duration>,
     remote: bool,
 }
@@ -92,12 +94,13 @@ enum ExitKind {
 
 impl Client {
     pub(crate) fn new(shared: Arc<Shared>, id: ClientId) -> Self {
-        Self { shared, id, patience: None, remote: false }
+        let (name, end) = (shared.blueprint()[id].name.clone(), shared.client(id));
+        Self { shared, id, name, end, patience: None, remote: false }
     }
 
     /// Returns the name of the client.
     pub fn name(&self) -> &Name {
-        &self.shared.blueprint[self.id].name
+        &self.name
     }
 
     /// Returns a handle whose messages have a deadline of `patience` after they are sent.
@@ -196,7 +199,8 @@ impl Client {
 
     /// Reads the id that the sender of an envelope gave it; `None` if it has none, or is no message of this client.
     pub fn label(&self, envelope: impl Into<Bytes>) -> Option<Box<str>> {
-        read_label(&Raw::new(envelope.into()), self.id, &self.shared.blueprint, &self.shared.catalog)
+        let present = self.shared.present();
+        read_label(&Raw::new(envelope.into()), self.id, &present.blueprint, &present.catalog)
     }
 
     /// Declares that no message follows in a conversation that [`send`](Self::send) began: it closes when its threads have,
@@ -260,7 +264,7 @@ impl Client {
 
     /// Receives the next message as [`receive`](Self::receive) does, without marking it as read.
     pub async fn receive_unread(&self) -> Option<Unread> {
-        self.shared.receivers[self.id.0 as usize].lock().await.next_unread().await
+        self.end.receiver.lock().await.next_unread().await
     }
 
     /// Sends a request in a conversation of its own and waits for its reply.
@@ -312,17 +316,17 @@ impl Client {
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub async fn receive(&self) -> Option<Egress> {
-        self.shared.receivers[self.id.0 as usize].lock().await.next().await
+        self.end.receiver.lock().await.next().await
     }
 
     /// Receives the next such message, if there is one.
     pub fn try_receive(&self) -> Option<Egress> {
-        self.shared.receivers[self.id.0 as usize].try_lock().ok()?.try_next()
+        self.end.receiver.try_lock().ok()?.try_next()
     }
 
     /// Receives the next such message, if there is one, without marking it as read.
     pub fn try_receive_unread(&self) -> Option<Unread> {
-        self.shared.receivers[self.id.0 as usize].try_lock().ok()?.try_next_unread()
+        self.end.receiver.try_lock().ok()?.try_next_unread()
     }
 
     fn write(&self, requests: Result<Vec<Emission>, Failure>) -> Result<Bytes, SendError> {
@@ -362,7 +366,8 @@ impl Client {
             return Err(SendError::LogFull);
         }
         let place = self.place(envelope.len(), exit)?;
-        let permit = self.shared.gauge.admit_entry(&envelope, self.shared.client_uses.get(self.id.0 as usize))?;
+        let several = self.shared.several_clients.load(Ordering::Relaxed);
+        let permit = self.shared.gauge.admit_entry(&envelope, Some(&self.end.uses).filter(|_| several))?;
         let (client, remote) = (self.id, self.remote);
         let message = read.map_or_else(|| Raw::new(envelope).into(), |read| Arrival::Read(Box::new(Ok(read))));
         let input = Input::Injected(Injected { client, message, root, remote, last, attachment, permit, place });
@@ -377,7 +382,7 @@ impl Client {
 impl Client {
     /// Takes the place of an answer in the exit, where one is reserved.
     fn place(&self, message: usize, exit: ExitKind) -> Result<Option<ExitPlace>, SendError> {
-        let own = &self.shared.exits[self.id.0 as usize];
+        let own = &self.end.exit;
         match exit {
             ExitKind::Memory => own.reserve(message).map(Some).ok_or(SendError::Unread),
             #[cfg(feature = "gateway")]

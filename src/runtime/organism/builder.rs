@@ -23,13 +23,14 @@ use crate::journal::{Claim, Durability, Journaled, LogFull, OpenStore, Retention
 use crate::runtime::handler::contract::{Acceptors, ClientBuilder, ContractBuilder, Words, undecoded};
 use crate::runtime::handler::delivery::Delivery;
 use crate::runtime::handler::function::{AsFunctions, FunctionAnswer, FunctionRoute, Functions};
-use crate::runtime::handler::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
+use crate::runtime::handler::host::{ActorHost, BlockingHost, RawHost, Routed, Run};
 #[cfg(feature = "gateway")]
 use crate::runtime::handler::kind::HandlerKind;
 use crate::runtime::handler::kind::{ActorRoute, AsActor, AsBlocking, BlockingRoute};
 use crate::runtime::handler::raw::RawListener;
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::events::{EventRing, Events};
+use crate::runtime::shard::host::HostFactory;
 use crate::runtime::start::{StartError, StartRefusal};
 use crate::runtime::write::appender::Recoverable;
 use systole_store::clock::Clock;
@@ -116,11 +117,13 @@ pub(crate) struct Opened {
 
 /// A checked organism, ready to start.
 pub(crate) struct OrganismSpec {
-    pub(crate) blueprint: Arc<Blueprint>,
+    pub(crate) blueprint: Blueprint,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) decoders: Arc<Decoders>,
     pub(crate) hosts: Arc<[HostFactory]>,
     pub(crate) shards: u16,
+    /// The number of shards that the program has set, if it has.
+    pub(crate) chosen_shards: Option<u16>,
     pub(crate) events: Option<Arc<EventRing>>,
     pub(crate) sampler: Option<Sampler>,
     pub(crate) journal: Option<JournalChoice>,
@@ -132,6 +135,17 @@ pub(crate) struct OrganismSpec {
     #[cfg(feature = "gateway")]
     pub(crate) identity: Option<Arc<Identity>>,
     pub(crate) warnings: Vec<BlueprintProblem>,
+}
+
+impl OrganismSpec {
+    /// Returns whether it signs what leaves it.
+    pub(super) fn has_identity(&self) -> bool {
+        #[cfg(feature = "gateway")]
+        let has = self.identity.is_some();
+        #[cfg(not(feature = "gateway"))]
+        let has = false;
+        has
+    }
 }
 
 impl OrganismBuilder {
@@ -175,7 +189,7 @@ impl OrganismBuilder {
         let factory: Arc<dyn Fn() -> A + Send + Sync> = Arc::new(factory);
         let routes: Arc<[ActorRoute<A>]> = built.routes.into();
         let host = move |shard_context: Rc<ShardContext>, id| {
-            let host: Rc<dyn crate::runtime::handler::host::Host> =
+            let host: Rc<dyn crate::runtime::shard::host::Host> =
                 ActorHost::spawn(shard_context, id, factory.clone(), routes.clone());
             host
         };
@@ -293,8 +307,7 @@ impl OrganismBuilder {
         let factory: Arc<dyn Fn() -> Arc<dyn Run> + Send + Sync> =
             Arc::new(move || Arc::new(Routed { listener: factory(), routes: routes.clone() }));
         let host = move |shard_context: Rc<ShardContext>, id| {
-            let host: Rc<dyn crate::runtime::handler::host::Host> =
-                BlockingHost::new(shard_context, id, factory.clone());
+            let host: Rc<dyn crate::runtime::shard::host::Host> = BlockingHost::new(shard_context, id, factory.clone());
             host
         };
         self.register(built.contract, built.decoders, built.timeout, built.words, Box::new(host))
@@ -552,10 +565,11 @@ impl OrganismBuilder {
             u16::try_from(processors.min(Partition::COUNT)).unwrap_or(u16::MAX)
         });
         Ok(OrganismSpec {
-            blueprint: Arc::new(blueprint),
+            blueprint,
             catalog: Arc::new(catalog),
             decoders: Arc::new(decoders),
             hosts: hosts.into(),
+            chosen_shards: self.shards,
             shards,
             events: self.events,
             sampler: self.sampler,

@@ -4,11 +4,12 @@ pub(super) mod builder;
 pub(super) mod drain;
 pub(super) mod handover;
 pub(super) mod part;
+pub(super) mod reload;
 pub(super) mod serve;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,8 +17,8 @@ use bytes::Bytes;
 #[cfg(feature = "gateway")]
 use systole_core::core::Latency;
 use systole_core::core::{
-    Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, Directory, Event, Exit, Gauge, Input,
-    ListenerSlots, OpenFilter, OpenThread, Party, Snapshot,
+    Blueprint, BlueprintProblem, CoreId, Counts, DeadLetter, Directory, Event, Gauge, Input, ListenerSlots, OpenFilter,
+    OpenThread, OrganismVersion, Party, Snapshot,
 };
 use systole_core::journal::{JournalError, JournalErrorKind, Op, Step};
 use systole_core::vocab::{IdKey, Name, Partition, Partitions, ThreadId, Time};
@@ -42,7 +43,7 @@ use crate::runtime::shard::command::OpenWork;
 use crate::runtime::shard::command::{Command, links};
 #[cfg(feature = "gateway")]
 use crate::runtime::shard::cores::Cores;
-use crate::runtime::shard::egress::{ClientPort, Given};
+use crate::runtime::shard::egress::Given;
 use crate::runtime::shard::events::{EventRing, Events};
 use crate::runtime::shard::restart::Rest;
 use crate::runtime::shard::shared::Shared;
@@ -56,6 +57,7 @@ use handover::Handover;
 #[cfg(feature = "gateway")]
 use part::Elsewhere;
 use part::{Part, Parts};
+use reload::Reloader;
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
 
@@ -95,6 +97,10 @@ pub struct Organism {
     pub(crate) log_levels: Option<LogLevels>,
     /// True if the organism has a journal.
     durable: bool,
+    /// Changes the organism for operators, if the program can.
+    pub(crate) reloader: OnceLock<Reloader>,
+    /// Locked while the organism changes, or partitions move: cores that are made meanwhile would miss the change.
+    changing: Arc<tokio::sync::Mutex<()>>,
     drained: watch::Sender<Option<Drained>>,
     deadline: watch::Sender<Time>,
     /// True once a drain awaits the readers.
@@ -123,7 +129,7 @@ impl Organism {
         let (ready, readiness) = std::sync::mpsc::channel();
         let shards = specs.len();
         let watchdog = Watchdog {
-            blueprint: organism.shared.blueprint.clone(),
+            shared: Arc::downgrade(&organism.shared),
             clock: organism.shared.clock.clone(),
             events: organism.events.clone(),
             alive: alive.downgrade(),
@@ -168,6 +174,7 @@ impl Organism {
             decoders,
             hosts,
             shards,
+            chosen_shards: _,
             events,
             sampler,
             warnings,
@@ -188,25 +195,19 @@ impl Organism {
         }
         let (links, receivers) = links(shards);
         let limits = blueprint.limits.clone();
-        let exits: Vec<_> = blueprint.clients().map(|_| Exit::new(limits.egress, limits.egress_bytes)).collect();
-        let (ports, egresses): (Vec<_>, Vec<_>) = exits.iter().cloned().map(ClientPort::new).unzip();
         let directory = Directory::default();
-        // A client that is alone may have all.
-        let several = if exits.len() > 1 { exits.len() } else { 0 };
         let paused = journal.iter().flat_map(|opened| &opened.recovered.paused);
         let paused = paused.map(|record| (record.listener.clone(), record.since)).collect();
         let shared = Arc::new(Shared {
-            client_uses: std::iter::repeat_with(ClientUse::default).take(several).collect(),
+            clients: RwLock::default(),
+            several_clients: AtomicBool::new(false),
             gauge: Gauge::new(limits.queue, limits.queue_bytes),
             given: Given::new(links.clone(), directory.clone()),
             directory,
-            blueprint,
-            catalog,
+            versions: RwLock::new(vec![OrganismVersion { blueprint: Arc::new(blueprint), catalog, decoders }]),
             links,
             clock,
             entropy,
-            exits,
-            receivers: egresses.into_iter().map(tokio::sync::Mutex::new).collect(),
             closed: AtomicBool::new(false),
             log_full: journal.as_ref().map(|opened| opened.full.clone()).unwrap_or_default(),
             #[cfg(feature = "gateway")]
@@ -216,6 +217,7 @@ impl Organism {
             sampler,
             paused: Mutex::new(paused),
         });
+        let ports = shared.add_clients(&shared.blueprint());
         let durable = journal.is_some();
         let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
         let (journal_handle, recovered, store, room) = match journal {
@@ -253,7 +255,6 @@ impl Organism {
             recovered: recovered.next(),
             journal_handle: journal_handle.clone(),
             ports: ports.clone(),
-            decoders: decoders.clone(),
             hosts: hosts.clone(),
             key: key.clone(),
             events: events.as_ref().map(EventRing::writer),
@@ -281,6 +282,8 @@ impl Organism {
             ended: Mutex::new(Some(ended)),
             log_levels,
             durable,
+            reloader: OnceLock::new(),
+            changing: Arc::default(),
             drained: watch::Sender::new(None),
             deadline: watch::Sender::new(Time::MAX),
             readers: watch::Sender::new(false),
@@ -384,6 +387,7 @@ impl Organism {
     /// # Cancel safety
     /// Once polled, the partitions are taken over or stay without a core; then this can be called again.
     pub async fn adopt(&self, partitions: Partitions, shard: usize) -> Result<(), JournalError> {
+        let _not_meanwhile = self.changing.lock().await;
         self.handover()?.adopt(partitions, shard).await
     }
 
@@ -402,7 +406,7 @@ impl Organism {
     /// # Errors
     /// [`NoSuchClient`] if no client has that name.
     pub fn client(&self, name: &str) -> Result<Client, NoSuchClient> {
-        match self.shared.blueprint.party(name) {
+        match self.shared.blueprint().party(name) {
             Some(Party::Client(id)) => Ok(Client::new(self.shared.clone(), id)),
             Some(Party::Listener(_)) | None => Err(NoSuchClient { name: name.to_owned() }),
         }
@@ -539,7 +543,7 @@ impl Organism {
         if self.shared.log_full.get() {
             return Err(SendError::LogFull);
         }
-        Ok(self.shared.gauge.check_room(&self.shared.client_uses)?)
+        Ok(self.shared.gauge.check_room(&self.shared.client_uses())?)
     }
 
     /// Makes the guard of work that the organism depends on.
@@ -682,14 +686,14 @@ impl Organism {
         envelope.clone()
     }
 
-    /// Returns the organism's listeners, clients and limits as registered.
-    pub fn blueprint(&self) -> &Blueprint {
-        &self.shared.blueprint
+    /// Returns the organism's listeners, clients and limits as registered, in the present version.
+    pub fn blueprint(&self) -> Arc<Blueprint> {
+        self.shared.blueprint()
     }
 
-    /// Returns every payload schema.
-    pub fn catalog(&self) -> &Catalog {
-        &self.shared.catalog
+    /// Returns every payload schema of the present version.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.shared.catalog()
     }
 }
 
@@ -708,6 +712,6 @@ impl Drop for Organism {
 
 impl fmt::Debug for Organism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Organism").field("name", &self.shared.blueprint.organism).finish_non_exhaustive()
+        f.debug_struct("Organism").field("name", &self.shared.blueprint().organism).finish_non_exhaustive()
     }
 }

@@ -19,13 +19,13 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
 
-use crate::runtime::handler::host::{Host, HostFactory};
-use crate::runtime::shard::command::Command;
+use crate::runtime::shard::command::{Command, ShardVersion};
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::cores::Cores;
 use crate::runtime::shard::egress::EgressRouter;
 use crate::runtime::shard::events::EventWriter;
 use crate::runtime::shard::handlers::{Place, dropping};
+use crate::runtime::shard::host::{Host, HostFactory};
 use crate::runtime::shard::shared::Shared;
 use crate::runtime::shard::spin::{SPIN, Spin, look};
 use crate::runtime::write::handle::JournalKeeper;
@@ -107,11 +107,8 @@ impl Shard {
         let ShardChannels { router, events, commands, journal_handle } = channels;
         let core = make(shard_context.shard, partitions, recovered.map(Box::new));
         let cores = Cores::new(shard_context.shard, core);
-        let host = |(id, factory): (ListenerId, &HostFactory)| {
-            (home(&shard_context, id) == shard_context.shard).then(|| factory(shard_context.clone(), id))
-        };
-        let listeners = shard_context.blueprint.listeners().map(|(id, _)| id);
-        let hosts = listeners.zip(factories).map(host).collect();
+        let hosts =
+            (0..).map(ListenerId).zip(factories).map(|(id, factory)| host(&shard_context, id, factory)).collect();
         let timer = Box::pin(tokio::time::sleep(NAP));
         let started = shard_context.clock.start();
         Self {
@@ -358,6 +355,22 @@ impl Shard {
             // The caller may have dropped its future.
             Command::Operate { tell, .. } => drop(tell.send(Err(OperationError::Closed))),
             Command::Look(look) => look(&self.cores),
+            Command::Version { version: ShardVersion { version, hosts, ports }, tell } => {
+                self.shard_context.add_version(version.clone());
+                let first = self.hosts.len() as u32;
+                let new = (first..).map(ListenerId).zip(&*hosts);
+                self.hosts.extend(new.map(|(id, factory)| host(&self.shard_context, id, factory)));
+                self.router.extend(ports);
+                self.cores.learn(&version, now);
+                // The caller may have dropped its future.
+                let _ = tell.send(());
+            }
+            Command::Forget(version) => {
+                self.cores.handle(to, Input::Forget { version }, now);
+                for ListenerId(listener) in self.shard_context.forget_version(version) {
+                    self.hosts[listener as usize].take().into_iter().for_each(|host| host.close());
+                }
+            }
             Command::Release { claim, tell } => self.cores.release(to, (claim, tell), now),
             // Else the caller learns from the dropped sender that the organism ends.
             Command::Adopt { claim, mut recovered, boot, tell } if !self.cores.are_ending() => {
@@ -517,9 +530,14 @@ impl Shard {
     }
 }
 
+/// Makes the host of a listener, if it lives in this shard.
+fn host(shard_context: &Rc<ShardContext>, listener: ListenerId, factory: &HostFactory) -> Option<Rc<dyn Host>> {
+    (home(shard_context, listener) == shard_context.shard).then(|| factory(shard_context.clone(), listener))
+}
+
 /// Returns the shard whose instance of a listener serves this one.
 fn home(shard_context: &ShardContext, listener: ListenerId) -> CoreId {
-    if shard_context.blueprint[listener].stateless {
+    if shard_context.blueprint()[listener].stateless {
         return shard_context.shard;
     }
     let shards = shard_context.links.shards().count();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
-use systole_core::core::{Core, CoreConfig, CoreId, Decoders, Input};
+use systole_core::core::{Core, CoreConfig, CoreId, Input, OrganismVersion};
 use systole_core::journal::Recovered;
 use systole_core::vocab::{IdKey, Partitions};
 use tokio::sync::mpsc;
@@ -15,12 +15,12 @@ use tokio::task::{JoinHandle, spawn_local, unconstrained};
 
 use super::{MakeCore, Shard, ShardChannels};
 use crate::drafts::DraftWriter;
-use crate::runtime::handler::host::HostFactory;
 use crate::runtime::shard::breakdown::Breakdown;
 use crate::runtime::shard::command::Command;
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::egress::{ClientPort, EgressRouter};
 use crate::runtime::shard::events::EventWriter;
+use crate::runtime::shard::host::HostFactory;
 use crate::runtime::shard::shared::Shared;
 use crate::runtime::shard::watchdog::Pulse;
 use crate::runtime::write::handle::JournalKeeper;
@@ -36,7 +36,6 @@ pub(crate) struct ShardSpec {
     /// The journal, if there is one.
     pub(crate) journal_handle: Option<Arc<JournalKeeper>>,
     pub(crate) ports: Vec<ClientPort>,
-    pub(crate) decoders: Arc<Decoders>,
     pub(crate) hosts: Arc<[HostFactory]>,
     pub(crate) key: IdKey,
     /// The shard's end of the ring of events, if there are any.
@@ -98,7 +97,6 @@ impl ShardSpec {
             recovered,
             journal_handle,
             ports,
-            decoders,
             hosts,
             key,
             events,
@@ -110,8 +108,7 @@ impl ShardSpec {
             shard,
             shared.clock.clone(),
             shared.links.clone(),
-            shared.blueprint.clone(),
-            shared.catalog.clone(),
+            shared.present(),
             key.clone(),
             (drafts, pulse),
         );
@@ -120,13 +117,14 @@ impl ShardSpec {
         let (own, clock) = (shared.clone(), shared.clock.clone());
         let make: MakeCore = Box::new(move |core, partitions, recovered| {
             let now = clock.now();
+            let OrganismVersion { blueprint, catalog, decoders } = own.present();
             let mut made = Core::new(CoreConfig {
                 core,
                 cores,
                 partitions,
-                blueprint: own.blueprint.clone(),
-                catalog: own.catalog.clone(),
-                decoders: decoders.clone(),
+                blueprint,
+                catalog,
+                decoders,
                 key: key.clone(),
                 gauge: own.gauge.clone(),
                 directory: own.directory.clone(),

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[cfg(feature = "gateway")]
 use systole_core::core::Short;
 use systole_core::core::{
-    CallId, ClientId, CoreId, HandlerOutcome, Input, InvocationId, ListenerId, Operation, OperationError, Settled,
-    Start,
+    CallId, ClientId, CoreId, HandlerOutcome, Input, InvocationId, ListenerId, Operation, OperationError,
+    OrganismVersion, Settled, Start, Version,
 };
 use systole_core::journal::{ActRecord, Recovered};
 use systole_core::vocab::{Fault, Partitions, ThreadId};
@@ -17,12 +17,23 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::breakdown::Breakdown;
 use super::claim::Claim;
 use super::cores::Cores;
-use super::egress::EgressSender;
+use super::egress::{ClientPort, EgressSender};
 use super::handlers::HandlerKey;
+use super::host::HostFactory;
 use super::pending_acks::PendingAcks;
 use super::restart::Rests;
 #[cfg(feature = "gateway")]
 use crate::drafts::DraftSubject;
+
+/// A version of the organism, as a shard gets it.
+#[derive(Clone)]
+pub(crate) struct ShardVersion {
+    pub(crate) version: OrganismVersion,
+    /// The hosts of its listeners.
+    pub(crate) hosts: Arc<[HostFactory]>,
+    /// The ports of its new clients.
+    pub(crate) ports: Vec<ClientPort>,
+}
 
 /// A command to a shard.
 ///
@@ -59,6 +70,10 @@ pub(crate) enum Command {
     Operate { operation: Operation, act: Option<Box<ActRecord>>, tell: oneshot::Sender<Result<(), OperationError>> },
     /// Runs a query on the cores of the shard.
     Look(Box<dyn FnOnce(&Cores) + Send>),
+    /// Adds a version of the organism. Conversations begin with it once its cores [are told so](Input::Begin).
+    Version { version: ShardVersion, tell: oneshot::Sender<()> },
+    /// Ends the hosts of a version without conversations.
+    Forget(Version),
     /// Lets the core give its partitions up; `tell` gets them when nothing of them is left there.
     Release { claim: Claim, tell: oneshot::Sender<Partitions> },
     /// Makes a core at that address, which takes partitions over, and starts `<boot>` below that root.

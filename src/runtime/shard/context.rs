@@ -1,6 +1,6 @@
 //! The shared state of a shard.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use systole_core::core::Short;
 use systole_core::core::catch_panic::Panicked;
 use systole_core::core::{
     Blueprint, CallId, CoreId, DraftEnd, Emission, HandlerOutcome, Input, InvocationId, Join, ListenerId, ModelAnswer,
-    Settled,
+    OrganismVersion, Settled, Version,
 };
 use systole_core::journal::NoteRecord;
 use systole_core::vocab::{Fault, FaultCode, IdKey};
-use systole_xml::schema::Catalog;
 
 use super::command::{Command, Links};
 use super::handlers::{Handler, HandlerKey, Handlers, Place, is_moving};
 use super::restart::{Rest, Restarts, given_up};
+use super::shared::version_of;
 use super::watchdog::Pulse;
 use crate::drafts::{DraftSource, DraftSubject, DraftWriter, RunId};
 use systole_store::clock::Clock;
@@ -34,8 +34,8 @@ pub(crate) struct ShardContext {
     pub(crate) shard: CoreId,
     pub(crate) clock: Clock,
     pub(crate) links: Links,
-    pub(crate) blueprint: Arc<Blueprint>,
-    pub(crate) catalog: Arc<Catalog>,
+    /// The versions of the organism, oldest first: those that conversations keep, and the present one.
+    versions: RefCell<Vec<OrganismVersion>>,
     /// The key of the organism.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "for listeners that models speak for"))]
     pub(crate) key: IdKey,
@@ -68,8 +68,7 @@ impl ShardContext {
         shard: CoreId,
         clock: Clock,
         links: Links,
-        blueprint: Arc<Blueprint>,
-        catalog: Arc<Catalog>,
+        version: OrganismVersion,
         key: IdKey,
         (drafts, pulse): (DraftWriter, Arc<Pulse>),
     ) -> Rc<Self> {
@@ -78,8 +77,7 @@ impl ShardContext {
             shard,
             clock,
             links,
-            blueprint,
-            catalog,
+            versions: RefCell::new(vec![version]),
             key,
             handlers: RefCell::default(),
             drafts,
@@ -106,6 +104,30 @@ impl ShardContext {
         CONTEXTS.try_with(find).ok().flatten()
     }
 
+    /// The blueprint of the present version, which knows the listeners of all versions by their ids.
+    pub(crate) fn blueprint(&self) -> Ref<'_, Blueprint> {
+        Ref::map(self.versions.borrow(), |versions| &*versions.last().expect("one is always present").blueprint)
+    }
+
+    /// The version that a listener belongs to.
+    pub(crate) fn version_of(&self, listener: ListenerId) -> OrganismVersion {
+        version_of(&self.versions.borrow(), listener).clone()
+    }
+
+    /// Adds a version, whose listeners live here from now on.
+    pub(crate) fn add_version(&self, version: OrganismVersion) {
+        self.versions.borrow_mut().push(version);
+    }
+
+    /// Forgets a version without conversations. Returns its listeners.
+    pub(crate) fn forget_version(&self, version: Version) -> Vec<ListenerId> {
+        let mut versions = self.versions.borrow_mut();
+        let Some(at) = versions.iter().position(|known| known.blueprint.version() == version) else {
+            return Vec::new();
+        };
+        versions.remove(at).blueprint.listeners().map(|(id, _)| id).collect()
+    }
+
     /// Returns whether a core lives in this shard.
     pub(crate) fn is_here(&self, core: CoreId) -> bool {
         self.links.shard_of(core) == self.links.shard_of(self.shard)
@@ -129,7 +151,7 @@ impl ShardContext {
     /// Reports that a listener of this shard rests for a while, or is back: its slots are kept here.
     pub(crate) fn announce_rest(&self, listener: ListenerId, rest: Option<Duration>) {
         if let Some(rest) = rest {
-            let name = &self.blueprint[listener].name;
+            let name = &self.blueprint()[listener].name;
             tracing::error!(listener = %name, "a listener fails again and again: it rests for {rest:?}, and its messages wait");
             let (since, why) =
                 (self.clock.now(), "it panics or ends again and again, and handles no message in between");
@@ -140,7 +162,7 @@ impl ShardContext {
 
     /// Reports that nobody can answer the questions of a listener of this shard to the cores that use its instance here.
     pub(crate) fn announce_unattended(&self, listener: ListenerId) {
-        if self.blueprint[listener].stateless {
+        if self.blueprint()[listener].stateless {
             return self.tell(self.shard, Input::ListenerUnattended { listener });
         }
         for shard in self.links.shards() {
@@ -178,7 +200,7 @@ impl ShardContext {
         listener: ListenerId,
         place: Place,
     ) -> HandlerKey {
-        let can_park = self.blueprint[listener].can_park;
+        let can_park = self.blueprint()[listener].can_park;
         if matches!(place, Place::Host) {
             self.fresh.set(self.fresh.get() + 1);
         }
@@ -260,7 +282,7 @@ impl ShardContext {
         if begins {
             self.tell(key.origin, Input::Drafted { invocation: key.invocation });
         }
-        let source = || Arc::new(DraftSource { subject, listener: self.blueprint[listener].name.clone() });
+        let source = || Arc::new(DraftSource { subject, listener: self.blueprint()[listener].name.clone() });
         self.drafts.write(key.run(), source, text);
         true
     }

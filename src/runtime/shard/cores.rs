@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use systole_core::core::{Core, CoreId, Counts, Input, Latency, ListenerId, Output};
+use systole_core::core::{Core, CoreId, Counts, Input, Latency, ListenerId, OrganismVersion, Output};
 use systole_core::vocab::{Partitions, Time};
 use tokio::sync::oneshot;
 
@@ -81,6 +81,8 @@ impl Cores {
             Input::ListenerPaused { listener, paused } => {
                 self.each(now, || Input::ListenerPaused { listener, paused });
             }
+            Input::Begin { version } => self.each(now, || Input::Begin { version }),
+            Input::Forget { version } => self.each(now, || Input::Forget { version }),
             Input::ListenerUnattended { listener } => {
                 self.unattended.insert(listener);
                 self.each(now, || Input::ListenerUnattended { listener });
@@ -105,6 +107,11 @@ impl Cores {
 
     fn each(&mut self, now: Time, input: impl Fn() -> Input) {
         self.list.iter_mut().for_each(|served| served.core.handle(input(), now));
+    }
+
+    /// Tells the cores of a further version of the organism.
+    pub(crate) fn learn(&mut self, version: &OrganismVersion, now: Time) {
+        self.each(now, || Input::Version(Box::new(version.clone())));
     }
 
     /// Tells the cores that the clock was set: the organism's start was at `before`, and is at `after`.

@@ -220,6 +220,11 @@ impl EgressRouter {
         Self { given: shared.given.clone(), ports, senders: HashMap::new() }
     }
 
+    /// Adds the ports of clients, whose ids are behind those of the others.
+    pub(crate) fn extend(&mut self, ports: Vec<ClientPort>) {
+        self.ports.extend(ports);
+    }
+
     /// Sends the messages of a conversation to a sender of their own.
     pub(crate) fn open(&mut self, root: ThreadId, sender: EgressSender) {
         self.senders.insert(root, sender);

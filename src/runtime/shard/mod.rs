@@ -13,6 +13,7 @@ pub(super) mod egress;
 pub(super) mod endings;
 pub(super) mod events;
 pub(super) mod handlers;
+pub(super) mod host;
 pub(super) mod pending_acks;
 pub(super) mod restart;
 pub(super) mod shared;

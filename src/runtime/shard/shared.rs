@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use systole_core::core::{
-    Blueprint, ClientUse, Core, CoreId, Counts, Directory, Exit, Gauge, Input, ListenerId, Operation, OperationError,
+    Blueprint, ClientId, ClientUse, Core, CoreId, Counts, Directory, Exit, Gauge, Input, ListenerId, Operation,
+    OperationError, OrganismVersion, Version,
 };
 use systole_core::journal::{ActRecord, PausedRecord};
-use systole_core::vocab::{Name, Partition, Sampler, ThreadId, Time};
+use systole_core::vocab::{Limits, Name, Partition, Sampler, ThreadId, Time};
 use systole_xml::schema::Catalog;
 use tokio::sync::oneshot;
 
 use super::command::{Command, Links};
 use super::cores::Cores;
-use super::egress::{EgressReceiver, Given};
+use super::egress::{ClientPort, EgressReceiver, Given};
 #[cfg(feature = "gateway")]
 use super::endings::Endings;
 use crate::drafts::DraftTable;
@@ -24,18 +25,17 @@ use systole_store::entropy::Entropy;
 
 /// State of the handle, its clients and its entrances.
 pub(crate) struct Shared {
-    pub(crate) blueprint: Arc<Blueprint>,
-    pub(crate) catalog: Arc<Catalog>,
+    /// The versions of the organism, oldest first: those that conversations keep, and the present one.
+    pub(crate) versions: RwLock<Vec<OrganismVersion>>,
     pub(crate) links: Links,
     pub(crate) gauge: Gauge,
     pub(crate) directory: Directory,
     pub(crate) clock: Clock,
     pub(crate) entropy: Entropy,
-    /// Waiting messages of each client, where there are several.
-    pub(crate) client_uses: Vec<ClientUse>,
-    /// The exit of each client.
-    pub(crate) exits: Vec<Exit>,
-    pub(crate) receivers: Vec<tokio::sync::Mutex<EgressReceiver>>,
+    /// The clients, by their ids.
+    pub(crate) clients: RwLock<Vec<Arc<ClientEnd>>>,
+    /// True if there are several: one that is alone may have all.
+    pub(crate) several_clients: AtomicBool,
     pub(crate) given: Given,
     pub(crate) closed: AtomicBool,
     /// States whether the journal's log is full, because another program reads the journal.
@@ -53,7 +53,88 @@ pub(crate) struct Shared {
     pub(crate) paused: Mutex<BTreeMap<Name, Time>>,
 }
 
+/// The organism's end of a client.
+pub(crate) struct ClientEnd {
+    /// Its messages that wait.
+    pub(crate) uses: ClientUse,
+    pub(crate) exit: Exit,
+    pub(crate) receiver: tokio::sync::Mutex<EgressReceiver>,
+}
+
+impl ClientEnd {
+    /// Makes the end of a client, and the port by which shards send to it.
+    pub(crate) fn new(limits: &Limits) -> (Arc<Self>, ClientPort) {
+        let exit = Exit::new(limits.egress, limits.egress_bytes);
+        let (port, receiver) = ClientPort::new(exit.clone());
+        (Arc::new(Self { uses: ClientUse::default(), exit, receiver: tokio::sync::Mutex::new(receiver) }), port)
+    }
+}
+
 impl Shared {
+    /// The present version of the organism: conversations begin with it.
+    pub(crate) fn present(&self) -> OrganismVersion {
+        self.versions().last().expect("one is always present").clone()
+    }
+
+    /// The listeners and clients of the present version.
+    pub(crate) fn blueprint(&self) -> Arc<Blueprint> {
+        self.present().blueprint
+    }
+
+    /// The schemas of the present version.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.present().catalog
+    }
+
+    /// The version that a listener belongs to, by which its answers are judged.
+    pub(crate) fn version_of(&self, listener: ListenerId) -> OrganismVersion {
+        version_of(&self.versions(), listener).clone()
+    }
+
+    /// Adds a version, which is the present one from now on.
+    pub(crate) fn begin_version(&self, version: OrganismVersion) {
+        self.versions.write().unwrap_or_else(PoisonError::into_inner).push(version);
+    }
+
+    /// Forgets the versions before one, which no conversation keeps. Returns them.
+    pub(crate) fn forget_before(&self, version: Version) -> Vec<Version> {
+        let mut versions = self.versions.write().unwrap_or_else(PoisonError::into_inner);
+        let earlier = versions.iter().map(|known| known.blueprint.version()).filter(|known| *known < version).collect();
+        versions.retain(|known| known.blueprint.version() >= version);
+        earlier
+    }
+
+    /// Counts the versions that are there.
+    pub(crate) fn version_count(&self) -> usize {
+        self.versions().len()
+    }
+
+    fn versions(&self) -> RwLockReadGuard<'_, Vec<OrganismVersion>> {
+        self.versions.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The end of a client.
+    pub(crate) fn client(&self, ClientId(client): ClientId) -> Arc<ClientEnd> {
+        self.clients.read().unwrap_or_else(PoisonError::into_inner)[client as usize].clone()
+    }
+
+    /// Adds the clients of a blueprint that are not there yet. Returns the ports by which shards send to them.
+    pub(crate) fn add_clients(&self, blueprint: &Blueprint) -> Vec<ClientPort> {
+        let mut clients = self.clients.write().unwrap_or_else(PoisonError::into_inner);
+        let new = blueprint.clients().skip(clients.len()).map(|_| ClientEnd::new(&blueprint.limits));
+        let (ends, ports): (Vec<_>, Vec<_>) = new.unzip();
+        clients.extend(ends);
+        self.several_clients.store(clients.len() > 1, Ordering::Relaxed);
+        ports
+    }
+
+    /// Waiting messages of each client, where there are several.
+    pub(crate) fn client_uses(&self) -> Vec<ClientUse> {
+        let clients = self.clients.read().unwrap_or_else(PoisonError::into_inner);
+        let several = Some(&*clients).filter(|clients| clients.len() > 1);
+        several.into_iter().flatten().map(|client| client.uses.clone()).collect()
+    }
+
     /// Draws the id of a new conversation. Partitions take turns, so that shards do.
     pub(crate) fn root(&self) -> ThreadId {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -93,10 +174,14 @@ impl Shared {
         self.lock_paused().iter().map(record).collect()
     }
 
-    /// Tells all cores that a listener is paused, or resumed: those of now by this, and later ones when they come.
-    pub(crate) fn tell_paused(&self, listener: ListenerId, paused: bool) {
+    /// Tells all cores that a listener is paused, or resumed, in all versions: those of now by this, and later ones when they
+    /// come.
+    pub(crate) fn tell_paused(&self, name: &Name, paused: bool) {
+        let blueprint = self.blueprint();
         for shard in self.links.shards() {
-            self.links.send(shard, Command::Core(Input::ListenerPaused { listener, paused }));
+            for listener in blueprint.named(name) {
+                self.links.send(shard, Command::Core(Input::ListenerPaused { listener, paused }));
+            }
         }
     }
 
@@ -121,4 +206,10 @@ impl Shared {
         }
         seen
     }
+}
+
+/// The version that a listener belongs to, of those that are there.
+pub(crate) fn version_of(versions: &[OrganismVersion], listener: ListenerId) -> &OrganismVersion {
+    let of = versions.iter().rfind(|version| listener >= version.blueprint.first());
+    of.or(versions.first()).expect("one is always present")
 }

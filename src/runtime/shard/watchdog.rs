@@ -8,16 +8,17 @@
 //! Not covered: code of the pump itself, and blocking listeners, which have threads of their own.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use systole_core::core::catch_panic::{Panicked, catch_panic};
-use systole_core::core::{Blueprint, CoreId, Event, EventKind, ListenerId};
+use systole_core::core::{CoreId, Event, EventKind, ListenerId};
 use systole_core::vocab::{ThreadPath, Time};
 use tokio::sync::mpsc;
 
 use super::events::EventRing;
+use super::shared::Shared;
 use systole_store::clock::Clock;
 
 /// Interval of checks.
@@ -49,7 +50,7 @@ const LISTENER: u64 = u32::MAX as u64;
 
 /// The watchdog, which checks the pulses of an organism until its shards have ended.
 pub(crate) struct Watchdog {
-    pub(crate) blueprint: Arc<Blueprint>,
+    pub(crate) shared: Weak<Shared>,
     pub(crate) clock: Clock,
     pub(crate) events: Option<Arc<EventRing>>,
     /// Gone when the threads of all shards have ended.
@@ -103,7 +104,8 @@ impl Watchdog {
 
     fn report(&self, watched: &Watched, took: Duration, ended: bool) {
         let Some(id) = ((watched.word & LISTENER) as u32).checked_sub(1) else { return };
-        let listener = self.blueprint[ListenerId(id)].name.clone();
+        let Some(shared) = self.shared.upgrade() else { return };
+        let listener = shared.blueprint()[ListenerId(id)].name.clone();
         let (shard, ms) = (watched.shard.0, took.as_millis() as u64);
         match ended {
             false => tracing::warn!(

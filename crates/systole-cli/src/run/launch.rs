@@ -119,6 +119,7 @@ impl Stage {
         let is_read = !args.quiet || args.tells_refusals || self.screen.has_desk();
         let events = is_read.then(|| builder.organism.events());
         let running = builder.start(&[CLIENT]).map_err(unusable)?;
+        running.reload_from(&args.organism);
         if let Some(link) = running.console_link().filter(|_| args.open) {
             self.screen.note(&format!("the console: {link}"));
         }

@@ -257,8 +257,9 @@ fn the_time_for_work_in_flight_is_a_key() {
 fn a_parent_that_blocks_signals_makes_the_program_deaf_to_none() {
     let folder = folder("blocked");
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
-        let child = Command::new("env")
-            .args(["--block-signal", env!("CARGO_BIN_EXE_systole"), "run", "organism.yaml", "-"])
+        // Without a terminal, of which SIGHUP would be the end.
+        let child = Command::new("setsid")
+            .args(["env", "--block-signal", env!("CARGO_BIN_EXE_systole"), "run", "organism.yaml", "-"])
             .current_dir(&folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -268,9 +269,14 @@ fn a_parent_that_blocks_signals_makes_the_program_deaf_to_none() {
         let mut running = Running::of(child);
         // The end of a child is a signal, too.
         assert!(ask(&mut running, "leave").contains(">left<"));
-        kill_process(Pid::from_child(&running.child), signal).unwrap();
+        let (pid, log) = (Pid::from_child(&running.child), || fs::read_to_string(folder.join("log")).unwrap());
+        kill_process(pid, signal).unwrap();
+        if signal == Signal::HUP {
+            until("the change", || log().contains("the organism has changed").then_some(()));
+            kill_process(pid, Signal::TERM).unwrap();
+        }
         let end = until("the end of the program", || running.child.try_wait().unwrap());
-        assert_eq!(end.code(), Some(0), "{}", fs::read_to_string(folder.join("log")).unwrap());
+        assert_eq!(end.code(), Some(0), "{}", log());
     }
 }
 

@@ -42,6 +42,7 @@ mod people;
 mod pictures;
 mod readers;
 mod refused;
+mod reload;
 mod replay;
 mod retry;
 mod run;

@@ -1,6 +1,7 @@
 //! The blueprint: the listeners and clients of an organism, with the parties at both ends of each payload.
 
 use std::ops::Index;
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
@@ -10,6 +11,9 @@ use crate::protocol::boot_qname;
 use crate::vocab::{Budget, Limits, Name, QName, ns};
 
 /// The organism as it was registered: listeners, clients, and the payloads that each may send and take. Immutable.
+///
+/// An organism that changes while it runs has a blueprint for each of its versions. Each knows the listeners of the versions
+/// before it by their ids, which are never used again, but only its own by their names and payloads.
 #[derive(Debug)]
 pub struct Blueprint {
     /// The name of the organism.
@@ -22,7 +26,11 @@ pub struct Blueprint {
     pub budget: Budget,
     /// The flags of the core.
     pub meta: MetaFlags,
-    listeners: Vec<Contract>,
+    version: Version,
+    /// The listeners of all versions so far.
+    listeners: Vec<Arc<Contract>>,
+    /// The number of those of earlier versions.
+    earlier: u32,
     clients: Vec<ClientContract>,
     parties: HashMap<Name, Party>,
     ends: HashMap<QName, Ends>,
@@ -41,7 +49,11 @@ pub(super) struct Ends {
 
 static NO_ENDS: Ends = Ends { accepting: Vec::new(), routed: Vec::new(), callers: Vec::new() };
 
-/// A listener of a blueprint, by its place in the order of registration.
+/// A version of an organism, counted from 0: each change while it runs makes the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Version(pub u32);
+
+/// A listener of a blueprint, by its place in the order of registration, over all versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListenerId(pub u32);
 
@@ -174,6 +186,42 @@ impl Index<ClientId> for Blueprint {
 impl Blueprint {
     /// Lays out an organism; listeners keep their order, which is the order of broadcasts.
     pub fn new(organism: impl Into<String>, listeners: Vec<Contract>, clients: Vec<ClientContract>) -> Self {
+        let mut blueprint = Self {
+            organism: organism.into(),
+            scheduling: Scheduling::default(),
+            limits: Limits::default(),
+            budget: Budget::NONE,
+            meta: MetaFlags::default(),
+            version: Version::default(),
+            listeners: listeners.into_iter().map(Arc::new).collect(),
+            earlier: 0,
+            clients,
+            parties: HashMap::new(),
+            ends: HashMap::new(),
+        };
+        blueprint.link();
+        blueprint
+    }
+
+    /// Makes this organism, which was laid out alone, the version after another one: its listeners get ids behind those of
+    /// that, and a client keeps its id by its name. A client that is gone may call nothing any more.
+    #[must_use]
+    pub fn after(mut self, before: &Self) -> Self {
+        self.version = Version(before.version.0 + 1);
+        self.earlier = before.listeners.len() as u32;
+        self.listeners.splice(0..0, before.listeners.iter().cloned());
+        let mut clients = std::mem::take(&mut self.clients);
+        for known in &before.clients {
+            let at = clients.iter().position(|client| client.name == known.name);
+            self.clients.push(at.map_or_else(|| known.retired(), |at| clients.remove(at)));
+        }
+        self.clients.append(&mut clients);
+        self.link();
+        self
+    }
+
+    /// Finds the parties of each name and payload.
+    fn link(&mut self) {
         let mut parties = HashMap::new();
         let mut ends: HashMap<QName, Ends> = HashMap::new();
         let mut call = |party, calls: &[QName]| {
@@ -181,15 +229,15 @@ impl Blueprint {
                 push_once(&mut ends.entry(payload.clone()).or_default().callers, party);
             }
         };
-        for (id, client) in (0..).map(ClientId).zip(&clients) {
+        for (id, client) in self.clients() {
             parties.entry(client.name.clone()).or_insert(Party::Client(id));
             call(Party::Client(id), &client.calls);
         }
-        for (id, listener) in (0..).map(ListenerId).zip(&listeners) {
+        for (id, listener) in self.listeners() {
             parties.entry(listener.name.clone()).or_insert(Party::Listener(id));
             call(Party::Listener(id), &listener.calls);
         }
-        for (id, listener) in (0..).map(ListenerId).zip(&listeners) {
+        for (id, listener) in self.listeners() {
             for payload in &listener.accepts {
                 let ends = ends.entry(payload.clone()).or_default();
                 push_once(&mut ends.accepting, id);
@@ -198,27 +246,37 @@ impl Blueprint {
                 }
             }
         }
-        Self {
-            organism: organism.into(),
-            scheduling: Scheduling::default(),
-            limits: Limits::default(),
-            budget: Budget::NONE,
-            meta: MetaFlags::default(),
-            listeners,
-            clients,
-            parties,
-            ends,
-        }
+        (self.parties, self.ends) = (parties, ends);
     }
 
     /// Returns whether messages can come in: there is a client, or a listener that accepts `<boot>`.
     pub fn has_speaker(&self) -> bool {
-        !self.clients.is_empty() || self.listeners.iter().any(|listener| listener.accepts.contains(&boot_qname()))
+        !self.clients.is_empty() || self.listeners().any(|(_, listener)| listener.accepts.contains(&boot_qname()))
     }
 
-    /// The listeners in the order of registration.
+    /// The version of the organism.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The listeners in the order of registration, without those of earlier versions.
     pub fn listeners(&self) -> impl Iterator<Item = (ListenerId, &Contract)> {
-        (0..).map(ListenerId).zip(&self.listeners)
+        self.all_listeners().skip(self.earlier as usize)
+    }
+
+    /// The listeners of all versions so far, in order of version.
+    pub fn all_listeners(&self) -> impl Iterator<Item = (ListenerId, &Contract)> {
+        (0..).map(ListenerId).zip(self.listeners.iter().map(|listener| &**listener))
+    }
+
+    /// The id of its first listener: smaller ones are those of earlier versions.
+    pub fn first(&self) -> ListenerId {
+        ListenerId(self.earlier)
+    }
+
+    /// The listeners of a name, of all versions so far.
+    pub fn named<'b>(&'b self, name: &'b Name) -> impl Iterator<Item = ListenerId> + 'b {
+        self.all_listeners().filter(move |(_, listener)| listener.name == *name).map(|(id, _)| id)
     }
 
     /// The clients.
@@ -228,7 +286,7 @@ impl Blueprint {
 
     /// The contract of a listener; `None` for an id of another organism, which has more of them.
     pub fn listener(&self, id: ListenerId) -> Option<&Contract> {
-        self.listeners.get(id.0 as usize)
+        self.listeners.get(id.0 as usize).map(|listener| &**listener)
     }
 
     /// The client of an id; `None` for an id of another organism, which has more of them.
@@ -287,7 +345,7 @@ impl Blueprint {
     fn check_lists(&self, problems: &mut Vec<BlueprintProblem>) {
         let reserved = |payload: &&QName| matches!(payload.namespace(), ns::CORE | ns::META | ns::TRANSCRIPT);
         let is_boot = |payload: &QName| payload.namespace() == ns::CORE && payload.local() == "boot";
-        for listener in &self.listeners {
+        for (_, listener) in self.listeners() {
             let accepted = listener.accepts.iter().filter(|payload| !is_boot(payload));
             for payload in accepted.chain(&listener.replies).chain(&listener.calls).filter(reserved) {
                 problems.push(BlueprintProblem::Reserved { name: listener.name.clone(), payload: payload.clone() });
@@ -326,7 +384,7 @@ impl Blueprint {
     }
 
     fn check_calls(&self, problems: &mut Vec<BlueprintProblem>) {
-        let listeners = self.listeners.iter().map(|listener| (&listener.name, &listener.calls));
+        let listeners = self.listeners().map(|(_, listener)| (&listener.name, &listener.calls));
         let clients = self.clients.iter().map(|client| (&client.name, &client.calls));
         for (caller, calls) in listeners.chain(clients) {
             for payload in calls.iter().filter(|payload| self.accepting(payload).is_empty()) {
@@ -334,7 +392,7 @@ impl Blueprint {
             }
         }
         self.check_replies(problems);
-        for caller in self.listeners.iter().filter(|listener| !listener.can_park) {
+        for (_, caller) in self.listeners().filter(|(_, listener)| !listener.can_park) {
             let returns: HashSet<&QName> = caller.returns.iter().collect();
             let mut callees = HashSet::new();
             // Requests about tasks that a remote listener makes over HTTP are answered over HTTP.
@@ -357,8 +415,8 @@ impl Blueprint {
 
     /// Finds each listener without replies once for each payload, with the first of its callers.
     fn check_replies(&self, problems: &mut Vec<BlueprintProblem>) {
-        let mute = self.listeners.iter().filter(|listener| listener.replies.is_empty());
-        for listener in mute.filter(|listener| listener.silence == Silence::Error) {
+        let mute = self.listeners().filter(|(_, listener)| listener.replies.is_empty());
+        for (_, listener) in mute.filter(|(_, listener)| listener.silence == Silence::Error) {
             for payload in listener.accepts.iter().filter(|payload| payload.namespace() != ns::CORE) {
                 let caller = self.ends(payload).callers.first().map(|&caller| match caller {
                     Party::Client(id) => &self[id].name,

@@ -238,6 +238,11 @@ impl ClientContract {
     pub fn new(name: Name) -> Self {
         Self { name, calls: Vec::new(), admin: false, budget: Budget::NONE, signatures: None }
     }
+
+    /// The contract of a client that a later version of the organism does not have: it may send nothing more.
+    pub(super) fn retired(&self) -> Self {
+        Self { calls: Vec::new(), admin: false, ..self.clone() }
+    }
 }
 
 systole_xml::vocab::setters!(ClientContract {

@@ -20,10 +20,10 @@ use crate::vocab::{MessageId, Name, ThreadId, Time};
 
 /// The items that wait to be judged.
 pub(super) struct Entrance {
-    setup: Rc<Setup>,
+    pub setup: Rc<Setup>,
     queue: Rounds<Item>,
     /// Messages on the entrance queue.
-    messages: usize,
+    pub messages: usize,
     pub rate_limit: RateLimit,
     /// Messages that entered from outside so far.
     entries: u64,
@@ -158,11 +158,6 @@ impl Entrance {
 
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
-    }
-
-    /// Messages on the entrance queue.
-    pub(super) fn messages(&self) -> usize {
-        self.messages
     }
 
     /// The ids of a message that enters from outside and belongs to no conversation of this core: derived from its

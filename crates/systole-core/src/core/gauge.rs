@@ -30,7 +30,8 @@ struct Inner {
 pub struct Permit {
     inner: Arc<Inner>,
     bytes: usize,
-    is_in_reserve: bool,
+    /// True for a place in the reserve for questions to the core.
+    pub(super) is_in_reserve: bool,
     /// The holding of the client that sent the message, if it has one.
     holding: Option<Arc<Held>>,
 }
@@ -191,11 +192,6 @@ impl Permit {
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
-
-    /// Returns whether the place is in the reserve for questions to the core.
-    pub(super) fn is_in_reserve(&self) -> bool {
-        self.is_in_reserve
-    }
 }
 
 impl Held {
@@ -278,12 +274,12 @@ mod tests {
     fn only_what_may_be_a_question_to_the_core_takes_a_place_in_the_reserve() {
         let gauge = Gauge::new(0, 0);
         let question = format!("<list-capabilities xmlns='{}'/>", ns::META);
-        assert!(gauge.admit_entry(question.as_bytes(), None).is_ok_and(|permit| permit.is_in_reserve()));
+        assert!(gauge.admit_entry(question.as_bytes(), None).is_ok_and(|permit| permit.is_in_reserve));
         assert!(gauge.admit_entry(b"<other/>", None).is_err());
         assert_eq!(gauge.inner.reserved.load(Ordering::Relaxed), 0);
         let long = question.clone() + &" ".repeat(Gauge::CORE_RESERVE_BYTES);
         assert!(gauge.admit_entry(long.as_bytes(), None).is_err());
-        assert!(Gauge::new(1, 1000).admit_entry(question.as_bytes(), None).is_ok_and(|permit| !permit.is_in_reserve()));
+        assert!(Gauge::new(1, 1000).admit_entry(question.as_bytes(), None).is_ok_and(|permit| !permit.is_in_reserve));
     }
 
     #[test]
@@ -296,6 +292,6 @@ mod tests {
         assert_eq!((gauge.messages(), gauge.bytes()), (0, 0));
         drop(reserve);
         assert!(gauge.admit_core(Gauge::CORE_RESERVE_BYTES + 1).is_err());
-        assert!(gauge.admit_core(1).is_ok_and(|permit| permit.is_in_reserve()));
+        assert!(gauge.admit_core(1).is_ok_and(|permit| permit.is_in_reserve));
     }
 }

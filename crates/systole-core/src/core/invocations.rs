@@ -22,7 +22,7 @@ use crate::vocab::{Fault, MessageId};
 
 /// The handlers of a core that run or are parked.
 pub(super) struct Invocations {
-    setup: Rc<Setup>,
+    pub setup: Rc<Setup>,
     pub all: SlotMap<InvocationId, Invocation>,
     /// The past of handlers of recovered messages, until they run again.
     pub replays: HashMap<Number, Replay>,

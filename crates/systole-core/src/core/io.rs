@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use systole_xml::ladder::{Canonical, Raw, Repair};
-use systole_xml::schema::{DecodeError, Draft, Element, IntoDraft, Payload, Validated, decode};
+use systole_xml::schema::{Catalog, DecodeError, Draft, Element, IntoDraft, Payload, Validated, decode};
 
-use super::blueprint::{ClientId, ListenerId};
+use super::blueprint::{Blueprint, ClientId, ListenerId, Version};
 use super::budgets::Short;
 use super::catch_panic::Value;
 use super::dead_letters::{DeadLetterError, DeadLetterId};
 use super::event::Event;
 use super::exit::ExitPlace;
 use super::gauge::Permit;
+use super::judge::Decoders;
 use super::key::{InvocationId, ThreadKey};
 use super::read::{LABEL, ReadAnswer, ReadMessage, Unreadable};
 use super::usage::{ModelAnswer, ModelFailure, Usage};
@@ -272,6 +273,20 @@ pub enum Input {
         /// The attempt.
         attempt: Box<ModelFailure>,
     },
+    /// A later version of the organism is there. Its listeners are known from now on, so that other cores may ask for their
+    /// slots; conversations begin with it once it [begins](Input::Begin).
+    Version(Box<OrganismVersion>),
+    /// New conversations keep this version from now on; those that are open keep theirs. Handlers of `<boot>` end: it comes again
+    /// for this version, by [`Input::Boot`].
+    Begin {
+        /// The version; all cores know it.
+        version: Version,
+    },
+    /// No conversation of any core keeps this version any more, nor does a new one begin with it.
+    Forget {
+        /// The version.
+        version: Version,
+    },
     /// Time has passed.
     Tick,
     /// The date was set, or the machine has slept: what was the first of these times is the second. Timeouts have as
@@ -287,6 +302,23 @@ pub enum Input {
     /// The deadline of the drain passed: a `cancelled` fault for each open conversation, the rest to
     /// the dead letters.
     Stop,
+}
+
+/// A later version of an organism that runs.
+#[derive(Clone)]
+pub struct OrganismVersion {
+    /// The listeners and clients, laid out [after](Blueprint::after) those of the version before.
+    pub blueprint: Arc<Blueprint>,
+    /// The schemas of its payloads.
+    pub catalog: Arc<Catalog>,
+    /// The decoders of all listeners that the blueprint knows.
+    pub decoders: Arc<Decoders>,
+}
+
+impl std::fmt::Debug for OrganismVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OrganismVersion").field("version", &self.blueprint.version()).finish_non_exhaustive()
+    }
 }
 
 /// An act of an operator on a running organism.

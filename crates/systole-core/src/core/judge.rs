@@ -1,7 +1,6 @@
 //! The judgement of one emission: its kind, its receivers, and whether it keeps its contract.
 //! Nothing takes effect here.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,16 +9,15 @@ use foldhash::{HashMap, HashMapExt};
 use systole_xml::ladder::Canonical;
 use systole_xml::schema::{self, Catalog, DecodeFn, Draft, Element, SchemaError, Validated, Validator};
 
-use super::blueprint::{Blueprint, ListenerId, Party};
+use super::blueprint::{Blueprint, ListenerId, Party, Version};
 use super::catch_panic::{Value, catch_panic};
 use super::contract::{Access, Contract};
 use super::event::Misroute;
 use super::faults;
-use super::io::{Body, Emission, EmissionKind};
+use super::io::{Body, Emission, EmissionKind, OrganismVersion};
 use super::key::ThreadKey;
 use super::queued::Content;
 use super::records::stored;
-use super::setup::Setup;
 use crate::protocol::{MetaAnswer, MetaError, MetaProblem, MetaRequest};
 use crate::vocab::{Fault, Name, QName, ThreadId, ns};
 
@@ -30,11 +28,19 @@ pub(super) struct Judge<'a> {
     pub validator: &'a mut Validator,
 }
 
-/// The payloads of a core: judged, proved and decoded.
+/// The payloads of a core: judged, proved and decoded, by the version of the organism that their conversation keeps.
 pub(super) struct Payloads {
-    setup: Rc<Setup>,
     decoders: Arc<Decoders>,
-    pub validator: Validator,
+    /// The versions with open conversations, and the newest one, which is the last.
+    versions: Vec<OfVersion>,
+}
+
+/// The judge of the payloads of a version, with what a new core needs of it.
+struct OfVersion {
+    number: Version,
+    blueprint: Arc<Blueprint>,
+    catalog: Arc<Catalog>,
+    validator: Validator,
 }
 
 /// The decoder of each payload that a listener takes; by listener, so that a look-up makes no key.
@@ -449,6 +455,15 @@ pub(super) fn selection(found: usize, blueprint: &Blueprint) -> impl FnMut(&dyn 
 }
 
 impl Decoders {
+    /// Adds the decoders of a later version, whose listeners count from 0, behind those of so many listeners.
+    #[must_use]
+    pub fn with(&self, listeners: usize, later: &Self) -> Self {
+        let mut all = self.0.clone();
+        all.resize_with(listeners, HashMap::new);
+        all.extend(later.0.iter().cloned());
+        Self(all)
+    }
+
     /// Sets the decoder of a payload for a listener.
     pub fn insert(&mut self, listener: ListenerId, payload: QName, decode: DecodeFn) {
         let listener = listener.0 as usize;
@@ -460,19 +475,48 @@ impl Decoders {
 }
 
 impl Payloads {
-    /// The judge of these payloads.
-    pub(super) fn judge(&mut self) -> Judge<'_> {
-        Judge { blueprint: &self.setup.blueprint, validator: &mut self.validator }
+    /// Compiles the schemas of the first version.
+    pub(super) fn new(first: &OrganismVersion) -> Self {
+        let mut payloads = Self { decoders: first.decoders.clone(), versions: Vec::new() };
+        payloads.add(first);
+        payloads
     }
 
-    /// Compiles the schemas.
-    pub(super) fn new(setup: Rc<Setup>, catalog: Arc<Catalog>, decoders: Arc<Decoders>) -> Self {
-        Self { setup, decoders, validator: Validator::new(catalog) }
+    /// Compiles the schemas of a further version. Its decoders are those of the listeners of all versions.
+    pub(super) fn add(&mut self, version: &OrganismVersion) {
+        let OrganismVersion { blueprint, catalog, decoders } = version.clone();
+        self.decoders = decoders;
+        let (number, validator) = (blueprint.version(), Validator::new(catalog.clone()));
+        self.versions.push(OfVersion { number, blueprint, catalog, validator });
+    }
+
+    /// Forgets a version without conversations.
+    pub(super) fn forget(&mut self, version: Version) {
+        self.versions.retain(|known| known.number != version);
+    }
+
+    /// The judge of the payloads of a version.
+    pub(super) fn judge(&mut self, version: Version) -> Judge<'_> {
+        let at = self.place(version);
+        let OfVersion { blueprint, validator, .. } = &mut self.versions[at];
+        Judge { blueprint, validator }
+    }
+
+    /// A version.
+    pub(super) fn version(&self, version: Version) -> OrganismVersion {
+        let OfVersion { blueprint, catalog, .. } = &self.versions[self.place(version)];
+        OrganismVersion { blueprint: blueprint.clone(), catalog: catalog.clone(), decoders: self.decoders.clone() }
+    }
+
+    /// The place of a version: it is there as long as a conversation keeps it.
+    fn place(&self, version: Version) -> usize {
+        let at = self.versions.iter().rposition(|known| known.number == version);
+        at.unwrap_or(self.versions.len() - 1)
     }
 
     /// Proves that a payload keeps its schema.
-    pub(super) fn validate(&mut self, payload: Canonical) -> Result<Validated<Element>, SchemaError> {
-        self.validator.validate(payload)
+    pub(super) fn validate(&mut self, version: Version, payload: Canonical) -> Result<Validated<Element>, SchemaError> {
+        self.judge(version).validator.validate(payload)
     }
 
     /// Decodes a payload for a listener. A panic of its type is the listener's failure.
@@ -487,15 +531,20 @@ impl Payloads {
     }
 
     /// Decodes a payload that the pump wrote itself for a listener.
-    pub(super) fn own_payload(&mut self, listener: ListenerId, payload: Canonical) -> Result<Body, Fault> {
-        let payload = self.validate(payload).map_err(|error| faults::internal(&error))?;
+    pub(super) fn own_payload(
+        &mut self,
+        version: Version,
+        listener: ListenerId,
+        payload: Canonical,
+    ) -> Result<Body, Fault> {
+        let payload = self.validate(version, payload).map_err(|error| faults::internal(&error))?;
         self.decode(listener, payload)
     }
 
     /// An answer as the listener takes it, or the end of a thread that takes no such answer.
-    pub(super) fn returned(&self, listener: ListenerId, payload: Validated<Element>) -> Content {
+    pub(super) fn returned(&self, listener: ListenerId, contract: &Contract, payload: Validated<Element>) -> Content {
         let qname = payload.payload().root();
-        if !self.setup.blueprint[listener].returns.contains(qname) {
+        if !contract.returns.contains(qname) {
             return Content::Fatal(faults::unreturned(qname));
         }
         match self.decode(listener, payload) {
@@ -505,14 +554,14 @@ impl Payloads {
     }
 
     /// A payload of the journal, as its listener takes it. Schemas may have changed since it was written.
-    pub(super) fn restore(&mut self, listener: ListenerId, payload: Bytes) -> Result<Body, Fault> {
-        let payload = self.prove_stored(payload)?;
+    pub(super) fn restore(&mut self, version: Version, listener: ListenerId, payload: Bytes) -> Result<Body, Fault> {
+        let payload = self.prove_stored(version, payload)?;
         self.decode(listener, payload)
     }
 
     /// Proves that a payload of the journal keeps its schema.
-    pub(super) fn prove_stored(&mut self, payload: Bytes) -> Result<Validated<Element>, Fault> {
-        self.judge().proof_of(&stored(payload)?)
+    pub(super) fn prove_stored(&mut self, version: Version, payload: Bytes) -> Result<Validated<Element>, Fault> {
+        self.judge(version).proof_of(&stored(payload)?)
     }
 }
 

@@ -36,7 +36,7 @@ mod tree;
 mod usage;
 
 pub use crate::vocab::{Millionths, NoDecimal};
-pub use blueprint::{Blueprint, BlueprintProblem, ClientId, ListenerId, Party};
+pub use blueprint::{Blueprint, BlueprintProblem, ClientId, ListenerId, Party, Version};
 pub use books::Counts;
 pub use budgets::{OpenBudget, Short};
 pub use catch_panic::Value;
@@ -51,7 +51,7 @@ pub use gauge::{ClientUse, Gauge, Overloaded, Permit};
 pub use io::{
     Answer, Arrival, AttachedNote, Attachment, AttachmentEnd, Body, CallId, CoreId, CoreMessage, DraftEnd, Egress,
     Emission, EmissionKind, Failure, HandlerOutcome, Injected, Input, Join, JoinPosition, Message, Operation,
-    OperationError, Output, Place, Precedence, Remembered, Settled, Start,
+    OperationError, OrganismVersion, Output, Place, Precedence, Remembered, Settled, Start,
 };
 pub use judge::Decoders;
 pub use key::{InvocationId, ThreadKey};

@@ -52,12 +52,13 @@ pub(super) struct StepContext {
     pub out: Outputs,
 }
 
-/// The values of [`CoreConfig`] that never change.
+/// The values of [`CoreConfig`] that no step changes. A later version of the organism makes another one.
 pub(super) struct Setup {
     pub core: CoreId,
     /// The number of cores that the organism starts with, at least 1.
     pub cores: u16,
     pub partitions: Partitions,
+    /// The newest version. It knows the listeners and clients of the earlier ones by their ids, which open conversations keep.
     pub blueprint: Arc<Blueprint>,
     /// The secret of derived ids.
     pub key: IdKey,

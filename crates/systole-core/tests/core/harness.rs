@@ -197,7 +197,7 @@ impl Setup {
 /// Every listener gets its payloads as they are.
 pub(crate) fn decoders(blueprint: &Blueprint) -> Decoders {
     let mut decoders = Decoders::default();
-    for (id, contract) in blueprint.listeners() {
+    for (id, contract) in blueprint.all_listeners() {
         for payload in contract.accepts.iter().chain(&contract.returns) {
             let decode =
                 |payload: &systole_xml::schema::Validated<_>| Ok(Box::new(payload.payload().clone()) as Decoded);

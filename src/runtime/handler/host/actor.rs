@@ -16,7 +16,6 @@ use systole_core::core::{HandlerOutcome, ListenerId, Message};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::Host;
 use super::actor_futures::ActorFutures;
 use super::feed::Feed;
 use crate::runtime::handler::kind::ActorRoute;
@@ -24,6 +23,7 @@ use crate::runtime::handler::raw::LocalBoxFuture;
 use crate::runtime::handler::response::Response;
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::handlers::HandlerKey;
+use crate::runtime::shard::host::Host;
 use crate::runtime::shard::restart::LONGEST_REST;
 
 /// The host of an actix actor.

@@ -9,7 +9,6 @@ use systole_core::core::catch_panic::{catch_panic, discard};
 use systole_core::core::{Failure, HandlerOutcome, ListenerId, Message};
 use systole_core::protocol::boot_qname;
 
-use super::Host;
 use super::supervised::Supervised;
 use crate::runtime::handler::delivery::DeliveryMeta;
 use crate::runtime::handler::kind::BlockingRoute;
@@ -18,6 +17,7 @@ use crate::runtime::handler::response::outcome_of;
 use crate::runtime::shard::command::Command;
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::handlers::HandlerKey;
+use crate::runtime::shard::host::Host;
 
 /// A blocking listener without its type.
 pub(crate) trait Run: Send + Sync {
@@ -67,8 +67,10 @@ impl BlockingHost {
         listener: ListenerId,
         factory: Arc<dyn Fn() -> Arc<dyn Run> + Send + Sync>,
     ) -> Rc<Self> {
-        let contract = &shard_context.blueprint[listener];
-        let threads = contract.concurrency as usize + usize::from(contract.accepts.contains(&boot_qname()));
+        let threads = {
+            let contract = &shard_context.blueprint()[listener];
+            contract.concurrency as usize + usize::from(contract.accepts.contains(&boot_qname()))
+        };
         let pool = if shard_context.clock.is_simulated() { Pool::inline() } else { Pool::of_threads(threads) };
         Rc::new_cyclic(|host: &Weak<Self>| {
             let supervised = Supervised::new(shard_context.clone(), listener, factory, host.clone());

@@ -4,20 +4,22 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use systole_core::core::catch_panic::discard;
-use systole_core::core::{HandlerOutcome, ListenerId, Message};
+use systole_core::core::{HandlerOutcome, ListenerId, Message, OrganismVersion};
 
-use super::Host;
 use super::detached::detach;
 use super::supervised::Supervised;
 use crate::runtime::handler::raw::{RawListener, RunContext, StartContext};
 use crate::runtime::handler::thread::Thread;
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::handlers::HandlerKey;
+use crate::runtime::shard::host::Host;
 
 /// The host of a [`RawListener`]: its handlers need no actor, so each starts at once.
 pub(crate) struct RawHost {
     shard_context: Rc<ShardContext>,
     listener: ListenerId,
+    /// The version that the listener belongs to.
+    version: OrganismVersion,
     supervised: Rc<Supervised<Rc<dyn RawListener>>>,
 }
 
@@ -29,7 +31,8 @@ impl RawHost {
     ) -> Rc<Self> {
         Rc::new_cyclic(|host: &Weak<Self>| {
             let supervised = Supervised::new(shard_context.clone(), listener, factory, host.clone());
-            Self { shard_context, listener, supervised }
+            let version = shard_context.version_of(listener);
+            Self { shard_context, listener, version, supervised }
         })
     }
 
@@ -39,8 +42,8 @@ impl RawHost {
         let context = StartContext {
             clock: self.shard_context.clock.clone(),
             listener: self.listener,
-            blueprint: self.shard_context.blueprint.clone(),
-            catalog: self.shard_context.catalog.clone(),
+            blueprint: self.version.blueprint.clone(),
+            catalog: self.version.catalog.clone(),
             rests: self.shard_context.links.rests.clone(),
         };
         if self.shard_context.run(self.listener, || instance.prepare(context)).is_err() {
@@ -56,8 +59,8 @@ impl Host for RawHost {
         let context = RunContext {
             thread,
             listener: self.listener,
-            blueprint: self.shard_context.blueprint.clone(),
-            catalog: self.shard_context.catalog.clone(),
+            blueprint: self.version.blueprint.clone(),
+            catalog: self.version.catalog.clone(),
         };
         match self.shard_context.run(self.listener, || instance.run(message, context)) {
             Ok(future) => {

@@ -9,9 +9,9 @@ use std::time::Duration;
 use systole_core::core::catch_panic::discard;
 use systole_core::core::{ListenerId, Message};
 
-use super::Host;
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::handlers::HandlerKey;
+use crate::runtime::shard::host::Host;
 use crate::runtime::shard::restart::LONGEST_REST;
 
 /// The instance of a listener whose handlers run apart from it: its factory makes it when it is needed, and again after

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use actix::prelude::*;
 use systole_core::core::{
     Blueprint, Body, Contract, CoreId, Emission, EmissionKind, Failure, HandlerOutcome, Input, InvocationId,
-    ListenerId, Message as Incoming,
+    ListenerId, Message as Incoming, OrganismVersion,
 };
 use systole_core::vocab::{Fault, FaultCode, IdKey, Limits, MessageId, Name, ThreadId, XmlLimits};
 use tokio::task::yield_now;
 
-use super::{ActorHost, Host};
+use super::ActorHost;
 use crate::drafts::DraftTable;
 use crate::runtime::handler::delivery::Delivery;
 use crate::runtime::handler::kind::{Accepts, AsActor};
@@ -23,6 +23,7 @@ use crate::runtime::handler::response::{Emit, Response, none};
 use crate::runtime::shard::command::{Command, links};
 use crate::runtime::shard::context::ShardContext;
 use crate::runtime::shard::handlers::Place;
+use crate::runtime::shard::host::Host;
 use systole_store::clock::Clock;
 
 const HERE: CoreId = CoreId(0);
@@ -59,8 +60,7 @@ impl Bench {
             HERE,
             Clock::real(),
             links,
-            blueprint,
-            Arc::default(),
+            OrganismVersion { blueprint, catalog: Arc::default(), decoders: Arc::default() },
             IdKey::new([0; 32]),
             (DraftTable::new(&Limits::default(), 0).writer(), Arc::default()),
         );

@@ -198,7 +198,7 @@ impl Core {
         }
         let content = match reply {
             Reply::Fault(fault) => Content::Body(Body::Fault(fault)),
-            Reply::Payload(payload) => self.payloads.returned(listener, payload),
+            Reply::Payload(payload) => self.payloads.returned(listener, &self.setup.blueprint[listener], payload),
         };
         let share = self.tree.count(key, content.size());
         let in_reply_to = Some(in_reply_to);
@@ -329,7 +329,7 @@ impl Core {
         }
         let (id, _) = self.setup.key.derive(source, own_index::FAN_OUT_ENDED);
         let entry = self.step.books.made();
-        match self.payloads.own_payload(listener, protocol::write_fan_out_ended(total)) {
+        match self.payloads.own_payload(self.version(owner), listener, protocol::write_fan_out_ended(total)) {
             Ok(body) => {
                 let share = self.tree.count(owner, 0);
                 self.put(owner, Queued::new(id, Sender::Core, Content::Body(body), share, entry));

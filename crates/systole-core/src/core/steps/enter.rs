@@ -38,7 +38,7 @@ use systole_xml::schema::{Element, Validated};
 
 use super::answer::{Recipient, Reply};
 use super::{Core, own_index};
-use crate::core::blueprint::{ClientId, ListenerId, Party};
+use crate::core::blueprint::{ClientId, ListenerId, Party, Version};
 use crate::core::books::Entry;
 use crate::core::conversation::Share;
 use crate::core::directory::Home;
@@ -47,7 +47,7 @@ use crate::core::event::{EventKind, Misroute};
 use crate::core::exit::ExitPlace;
 use crate::core::faults;
 use crate::core::gauge::Permit;
-use crate::core::io::{Arrival, AttachmentEnd, CoreId, CoreMessage, Injected, Output};
+use crate::core::io::{Arrival, AttachmentEnd, CoreId, CoreMessage, Injected, OrganismVersion, Output};
 use crate::core::judge::{Asker, ParsedPayload, Refusal, Verdict, is_for_threads};
 use crate::core::key::ThreadKey;
 use crate::core::queued::{Content, Queued, ReplyTo, Sender};
@@ -118,10 +118,13 @@ impl Core {
     pub(super) fn admit(&mut self, message: Injected, entry: Entry) {
         let Injected { client, root, remote, last, message, permit, attachment, place } = message;
         let read = match message {
-            _ if permit.is_in_reserve() && !self.entrance.rate_limit.take(client, self.step.clock.steady()) => {
+            _ if permit.is_in_reserve && !self.entrance.rate_limit.take(client, self.step.clock.steady()) => {
                 Err(faults::overload().into())
             }
-            Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.payloads.validator.catalog()),
+            Arrival::Raw(raw) => {
+                let OrganismVersion { blueprint, catalog, .. } = &self.present;
+                read_message(&raw, client, blueprint, catalog)
+            }
             Arrival::Read(read) => *read,
         };
         let claimed = read.as_ref().ok().and_then(|read| read.claims.thread.as_deref()?.parse().ok());
@@ -203,9 +206,14 @@ impl Core {
         let payload = entered.payload.as_ref().map_err(|unreadable| unreadable.fault.clone())?;
         may_enter(entered, payload)?;
         let caller = Some(Party::Client(entered.client));
-        let sound = proof
-            .map_or_else(|| ParsedPayload::Unproved(payload.clone()), |proof| self.payloads.judge().trusted(proof));
-        Ok(self.payloads.judge().call(entered.to().as_ref(), caller, sound))
+        let mut judge = self.payloads.judge(self.version_of(entered.root));
+        let sound = proof.map_or_else(|| ParsedPayload::Unproved(payload.clone()), |proof| judge.trusted(proof));
+        Ok(judge.call(entered.to().as_ref(), caller, sound))
+    }
+
+    /// The version that a conversation of a client keeps; the present one if it is not open yet.
+    fn version_of(&self, conversation: ThreadId) -> Version {
+        self.tree.roots.get(&conversation).map_or(self.tree.version, |&root| self.version(root))
     }
 
     fn let_in(&mut self, mut entered: Entered, verdict: Result<Verdict, Fault>, entry: Entry) {
@@ -217,7 +225,7 @@ impl Core {
                 self.refuse_entry(&mut entered, about, fault, payload, misroute, entry);
             }
             Ok(Verdict::Call { first, others, payload }) => self.open_calls(entered, first, others, payload, entry),
-            Ok(Verdict::Core { request, .. }) => match self.ask_as_client(entered.client, entered.remote, request) {
+            Ok(Verdict::Core { request, .. }) => match self.ask_as_client(&entered, request) {
                 Ok(answer) => self.tell_client(&mut entered, answer, entry),
                 Err(fault) => self.refuse_entry(&mut entered, about, fault, None, None, entry),
             },
@@ -375,7 +383,7 @@ impl Core {
         self.step.books.delivered(entry);
         let entry = self.step.books.made();
         let (id, _) = self.setup.key.derive(entered.ids.0, own_index::ANSWER);
-        let (from, reply) = match self.payloads.validate(answer) {
+        let (from, reply) = match self.payloads.validate(self.version_of(entered.root), answer) {
             Ok(payload) => (Sender::Core, Reply::Payload(payload)),
             Err(error) => (Sender::System, Reply::Fault(faults::internal(&error))),
         };
@@ -383,15 +391,11 @@ impl Core {
     }
 
     /// Answers a request of a client.
-    pub(super) fn ask_as_client(
-        &mut self,
-        client: ClientId,
-        remote: bool,
-        request: MetaRequest,
-    ) -> Result<Canonical, Fault> {
-        let client = &self.setup.blueprint[client];
-        let asker = Asker { calls: &client.calls, replies: &[], admin: client.admin, remote };
-        self.payloads.judge().knowledge(&asker, request).map(|answer| answer.write())
+    fn ask_as_client(&mut self, entered: &Entered, request: MetaRequest) -> Result<Canonical, Fault> {
+        let judge = self.payloads.judge(self.version_of(entered.root));
+        let client = &judge.blueprint[entered.client];
+        let asker = Asker { calls: &client.calls, replies: &[], admin: client.admin, remote: entered.remote };
+        judge.knowledge(&asker, request).map(|answer| answer.write())
     }
 
     /// Answers a client's message with a fault.
@@ -597,7 +601,7 @@ impl Entered {
 
 /// Refuses messages that may not enter, regardless of their target.
 fn may_enter(entered: &Entered, payload: &Canonical) -> Result<(), Fault> {
-    if entered.permit.as_ref().is_some_and(Permit::is_in_reserve) && payload.root().namespace() != ns::META {
+    if entered.permit.as_ref().is_some_and(|permit| permit.is_in_reserve) && payload.root().namespace() != ns::META {
         return Err(faults::overload());
     }
     if entered.claims.id.as_deref().is_some_and(|label| label.len() > LABEL) {

@@ -19,10 +19,10 @@ use uuid::Uuid;
 use super::answer::{Recipient, Reply};
 use super::enter::Call;
 use super::{Core, own_index};
-use crate::core::blueprint::{ListenerId, Party, Principal};
+use crate::core::blueprint::{ListenerId, Party, Principal, Version};
 use crate::core::books::Entry;
 use crate::core::clock::Timer;
-use crate::core::contract::OnRestart;
+use crate::core::contract::{Contract, OnRestart};
 use crate::core::conversation::AwaitedAnswers;
 use crate::core::dead_letters::{DeadLetter, DeadLetterError, DeadLetterId};
 use crate::core::entrance::{AskedAct, Item, Phase, Redriven, Response};
@@ -30,14 +30,16 @@ use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::invocations::{EarlierGroup, GroupState};
 use crate::core::io::{
-    Answer, AttachmentEnd, Body, CallId, DraftEnd, Egress, Emission, HandlerOutcome, Injected, OperationError, Output,
-    Place, Precedence, Remembered, Settled,
+    Answer, AttachmentEnd, Body, CallId, DraftEnd, Egress, Emission, HandlerOutcome, Injected, OperationError,
+    OrganismVersion, Output, Place, Precedence, Remembered, Settled,
 };
 use crate::core::judge::{ParsedPayload, Verdict};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::Outcomes;
 use crate::core::queued::{Attempts, Content, Queued, ReplyTo, Sender};
 use crate::core::records::{join_of, stored};
+use crate::core::setup::Setup;
+use crate::core::slots::Slots;
 use crate::core::tree::{Child, FanOut, FanOutKind, Owner, Root, Thread, WaitsFor};
 use crate::journal::{
     AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterPlace, LetterRecord,
@@ -65,7 +67,7 @@ impl Core {
         let qname = protocol::boot_qname();
         let booting = self.tree.in_order(|_| true).into_iter().filter(|&key| self.is_booting(key));
         let resumed: HashSet<_> = booting.filter_map(|key| self.tree[key].listener()).collect();
-        let mut listeners: Vec<ListenerId> = self.setup.blueprint.accepting(&qname).to_vec();
+        let mut listeners: Vec<ListenerId> = self.present.blueprint.accepting(&qname).to_vec();
         listeners.retain(|listener| !resumed.contains(listener));
         if listeners.is_empty() {
             return;
@@ -92,9 +94,9 @@ impl Core {
         let boot = Boot {
             organism: self.setup.blueprint.organism.clone(),
             started: self.setup.started,
-            listeners: self.setup.blueprint.listeners().count(),
+            listeners: self.present.blueprint.listeners().count(),
         };
-        self.payloads.own_payload(listener, boot.write())
+        self.payloads.own_payload(self.tree.version, listener, boot.write())
     }
 
     /// Recovers the conversations of this core from the journal.
@@ -122,9 +124,8 @@ impl Core {
         let mut recovery = Recovery::default();
         for PausedRecord { listener, .. } in paused {
             // A listener that is no longer registered has nothing to pause.
-            if let Some(Party::Listener(listener)) = self.setup.blueprint.party(listener.as_str()) {
-                self.listener_paused(listener, true);
-            }
+            let listeners: Vec<_> = self.setup.blueprint.named(&listener).collect();
+            listeners.into_iter().for_each(|listener| self.listener_paused(listener, true));
         }
         for letter in letters {
             self.recover_letter(letter);
@@ -135,7 +136,7 @@ impl Core {
             self.recover_thread(thread, &mut recovery);
         }
         for OrdinalRecord { parent, listener, last } in ordinals {
-            let listener = self.setup.blueprint.party(listener.as_str());
+            let listener = self.present.blueprint.party(listener.as_str());
             if let (Some(&parent), Some(Party::Listener(listener))) = (recovery.threads.get(&parent), listener) {
                 self.tree[parent].reserve_ordinals(listener, last);
             }
@@ -233,7 +234,7 @@ impl Core {
     }
 
     fn recover_thread(&mut self, record: ThreadRecord, recovery: &mut Recovery) {
-        let party = |name: &Name| self.setup.blueprint.party(name.as_str());
+        let party = |name: &Name| self.present.blueprint.party(name.as_str());
         let owner = match &record.owner {
             journal::Owner::Listener(name) => match party(name) {
                 Some(Party::Listener(id)) => Some(Owner::Listener(id)),
@@ -338,7 +339,7 @@ impl Core {
 
     fn recover_answer(&mut self, outcome: Result<AnswerRecord, Fault>) -> Result<Answer, Fault> {
         let AnswerRecord { from, payload } = outcome?;
-        let payload: Validated<Element> = self.payloads.prove_stored(payload)?;
+        let payload: Validated<Element> = self.payloads.prove_stored(self.tree.version, payload)?;
         Ok(Answer { from, payload })
     }
 
@@ -469,11 +470,11 @@ impl Core {
     fn recover_egress(&mut self, record: EgressRecord) {
         let EgressRecord { number, client, root, from, in_reply_to, envelope, fault, payload } = record;
         // The message waits for a start at which the client is registered.
-        let Some(Party::Client(client)) = self.setup.blueprint.party(client.as_str()) else { return };
+        let Some(Party::Client(client)) = self.present.blueprint.party(client.as_str()) else { return };
         let Ok(payload) = stored(payload) else { return };
         let proof = match fault {
             Some(_) => None,
-            None => self.payloads.validate(payload.clone()).ok(),
+            None => self.payloads.validate(self.tree.version, payload.clone()).ok(),
         };
         let egress = Egress { number, client, root, from, in_reply_to, envelope, fault, payload, proof };
         self.step.out.emit(Output::Egress { egress, place: None });
@@ -489,7 +490,7 @@ impl Core {
     }
 
     fn sender_named(&self, name: &Name) -> Sender {
-        match self.setup.blueprint.party(name.as_str()) {
+        match self.present.blueprint.party(name.as_str()) {
             Some(Party::Listener(id)) => Sender::Listener(id),
             Some(Party::Client(id)) => Sender::Client(id),
             None if *name == Name::core() => Sender::Core,
@@ -524,7 +525,7 @@ impl Core {
         let letter = self.tree.dead.get(id).ok_or(DeadLetterError::Unknown)?;
         let payload = letter.payload.clone().filter(|payload| *payload.root() != refused_qname());
         let payload = payload.ok_or(DeadLetterError::NoPayload)?;
-        self.setup.blueprint.check_redrive(&letter.from, payload.root())?;
+        self.present.blueprint.check_redrive(&letter.from, payload.root())?;
         if self.entrance.phase >= Phase::Draining {
             return Err(DeadLetterError::Closed);
         }
@@ -545,14 +546,14 @@ impl Core {
             act.into_iter().for_each(|act| self.step.out.write(|| Op::Acted(*act)));
             self.step.out.emit(Output::Operated { ticket, result: Ok(()) });
         }
-        let caller = self.setup.blueprint.party(letter.from.as_str());
+        let caller = self.present.blueprint.party(letter.from.as_str());
         let sender = match caller {
             Some(Party::Listener(id)) => Sender::Listener(id),
             Some(Party::Client(id)) => Sender::Client(id),
             // Messages of the pump itself are for the thread that they were made for.
             None => Sender::System,
         };
-        let mut judge = self.payloads.judge();
+        let mut judge = self.payloads.judge(self.tree.version);
         match judge.call(letter.to.as_ref(), caller, ParsedPayload::Unproved(letter.payload.clone())) {
             Verdict::Call { first, others, payload } => {
                 self.open_again(letter, sender, (first, others), payload, entry);
@@ -631,6 +632,36 @@ impl Core {
         self.tree.dead.take(letter).ok_or(DeadLetterError::Unknown)?;
         self.step.out.write(|| Op::LetterGone { letter: letter.number() });
         Ok(())
+    }
+
+    /// Learns a later version: its listeners have slots from now on.
+    pub(super) fn learn_version(&mut self, version: OrganismVersion) {
+        let blueprint = version.blueprint.clone();
+        let before = &self.setup.blueprint;
+        let is_paused = |name: &Name| before.named(name).any(|id| self.turns.slots[id.0 as usize].paused);
+        let slots = |(_, one): (ListenerId, &Contract)| {
+            let mut slots = Slots::new(one.concurrency);
+            slots.paused = is_paused(&one.name);
+            slots
+        };
+        let new: Vec<_> = blueprint.all_listeners().skip(self.turns.slots.len()).map(slots).collect();
+        self.turns.slots.extend(new);
+        self.payloads.add(&version);
+        let Setup { core, cores, partitions, ref key, started, .. } = *self.setup;
+        let key = key.clone();
+        self.set_up(Setup { core, cores, partitions, blueprint, key, started });
+    }
+
+    /// Lets new conversations begin with a version. What `<boot>` began is no conversation that ends: it ends here, as at the end of
+    /// the organism.
+    pub(super) fn begin_version(&mut self, version: Version) {
+        self.present = self.payloads.version(version);
+        self.tree.version = version;
+        for key in self.tree.in_order(|_| true) {
+            if self.tree.threads.contains_key(key) && self.is_booting(key) {
+                self.end_child(key);
+            }
+        }
     }
 
     /// Stops endless work: pending continues and boot handlers, except those that the next start takes up.

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use self::turn::{Turns, Want};
-use super::blueprint::ListenerId;
+use super::blueprint::{ListenerId, Version};
 use super::books::{Books, Counts};
 use super::budgets::{Budgets, OpenBudget};
 use super::clock::Clock;
@@ -26,7 +26,7 @@ use super::dead_letters::DeadLetters;
 use super::entrance::{Entrance, Item, Phase};
 use super::event::{EventKind, shown};
 use super::invocations::{Invocation, Invocations};
-use super::io::{CoreMessage, Input, Output};
+use super::io::{CoreMessage, Input, OrganismVersion, Output};
 use super::judge::Payloads;
 use super::key::ThreadKey;
 use super::latency::Latency;
@@ -47,6 +47,8 @@ pub struct Core {
     step: StepContext,
     entrance: Entrance,
     payloads: Payloads,
+    /// The version of the organism with which conversations begin: by it names are found.
+    present: OrganismVersion,
     tree: Tree,
     budgets: Budgets,
     turns: Turns,
@@ -58,6 +60,7 @@ impl Core {
     pub fn new(config: CoreConfig) -> Self {
         let CoreConfig { core, cores, partitions, blueprint, catalog, decoders, .. } = config;
         let CoreConfig { key, gauge, directory, events, started, epoch, .. } = config;
+        let present = OrganismVersion { blueprint: blueprint.clone(), catalog, decoders };
         let setup = Rc::new(Setup { core, cores: cores.max(1), partitions, blueprint, key, started });
         epoch.into_iter().for_each(|epoch| directory.begin(epoch));
         directory.serve(&setup.partitions, core);
@@ -71,13 +74,29 @@ impl Core {
                 out: Outputs::new(epoch.is_some(), events, directory.clone()),
             },
             entrance: Entrance::new(setup.clone(), entries),
-            payloads: Payloads::new(setup.clone(), catalog, decoders),
+            payloads: Payloads::new(&present),
+            present,
             tree: Tree::new(setup.clone(), directory, gauge),
             budgets: Budgets::default(),
             turns: Turns::new(&setup, epoch.is_some()),
             invocations: Invocations::new(setup.clone()),
             setup,
         }
+    }
+
+    /// Replaces the values that the parts of the core are made from.
+    fn set_up(&mut self, setup: Setup) {
+        self.setup = Rc::new(setup);
+        self.entrance.setup = self.setup.clone();
+        self.tree.setup = self.setup.clone();
+        self.invocations.setup = self.setup.clone();
+    }
+
+    /// The version of the organism that the conversation of a thread keeps.
+    fn version(&self, thread: ThreadKey) -> Version {
+        let root = self.tree.threads.get(self.tree.threads[thread].root);
+        let state = root.and_then(|root| root.extra.as_ref()?.root.as_ref());
+        state.map_or(self.tree.version, |state| state.version)
     }
 
     fn advance(&mut self, now: Time) {
@@ -106,6 +125,9 @@ impl Core {
                     self.entrance.push(self.tree[self.tree[thread].root].owner.into(), Item::Reattached(invocation));
                 }
             }
+            Input::Version(version) => self.learn_version(*version),
+            Input::Begin { version } => self.begin_version(version),
+            Input::Forget { version } => self.payloads.forget(version),
             Input::Tick | Input::ClockSet { .. } => {}
             Input::Parked { invocation } => self.parked(invocation),
             Input::ListenerRests { listener, rests } => self.listener_rests(listener, rests),
@@ -250,7 +272,7 @@ impl Core {
     /// Messages that have not ended.
     pub fn waiting(&self) -> u64 {
         let (queued, delayed) = self.tree.waiting();
-        (self.entrance.messages() + queued + delayed) as u64
+        (self.entrance.messages + queued + delayed) as u64
     }
 
     /// The dead letters, oldest first.
@@ -299,7 +321,8 @@ impl Core {
                 Owner::Client(client) => self.setup.blueprint.client(client).map(|client| client.name.clone()),
                 Owner::Listener(_) | Owner::None => None,
             };
-            let mut open = OpenConversation { root, owner, threads: 0, running: 0, queued: 0, listeners: Vec::new() };
+            let (version, listeners) = (self.version(key), Vec::new());
+            let mut open = OpenConversation { root, owner, threads: 0, running: 0, queued: 0, listeners, version };
             for key in self.tree.with_below(key) {
                 let thread = &self.tree[key];
                 open.threads += 1;
@@ -312,7 +335,8 @@ impl Core {
                 }
             }
             let has = |listener: &ListenerId| open.listeners.contains(listener);
-            if wanted.listener.as_ref().is_none_or(has) && !wanted.without.iter().any(has) {
+            let is_with = wanted.with.as_ref().is_none_or(|with| with.iter().any(has));
+            if is_with && !wanted.without.iter().any(has) {
                 found.push(open);
             }
         }
@@ -338,16 +362,28 @@ impl Core {
         all.skip(skip).take(limit).map(|key| self.open_thread(key)).collect()
     }
 
-    /// The slots of each listener that this core keeps, in order of listener.
+    /// The roots of open conversations that keep an earlier version of the organism than this one.
+    pub fn roots_before(&self, version: Version) -> Vec<ThreadId> {
+        let roots = self.tree.threads.iter().filter(|(_, thread)| thread.parent.is_none());
+        roots.filter(|&(key, _)| self.version(key) < version).map(|(_, root)| root.id).collect()
+    }
+
+    /// Returns whether a handler of a listener before this one runs or is parked, maybe of a thread that has closed.
+    pub fn runs_before(&self, listener: ListenerId) -> bool {
+        self.invocations.all.values().any(|one| one.listener < listener)
+    }
+
+    /// The slots of each listener that this core keeps, in order of listener. Those of earlier versions count while they are used.
     pub fn listener_slots(&self) -> Vec<ListenerSlots> {
-        let own = self.setup.blueprint.listeners().filter(|(id, _)| self.home(*id) == self.setup.core);
+        let own = self.setup.blueprint.all_listeners().filter(|(id, _)| self.home(*id) == self.setup.core);
         let figures = |(listener, contract): (ListenerId, &Contract)| {
             let slots = &self.turns.slots[listener.0 as usize];
             let (free, waiting) = slots.figures();
             let running = contract.concurrency.saturating_sub(free);
             ListenerSlots { listener, running, waiting }
         };
-        own.map(figures).collect()
+        let is_present = |listener| listener >= self.setup.blueprint.first();
+        own.map(figures).filter(|slots| is_present(slots.listener) || slots.running > 0 || slots.waiting > 0).collect()
     }
 
     /// The amounts that each open conversation holds, in no order.

@@ -63,7 +63,7 @@ impl Core {
         if !self.setup.partitions.contains(Partition::of(root)) {
             return Err(OperationError::Fenced);
         }
-        if !matches!(self.setup.blueprint.party(moment.owner.as_str()), Some(Party::Client(_))) {
+        if !matches!(self.present.blueprint.party(moment.owner.as_str()), Some(Party::Client(_))) {
             return Err(OperationError::NoClient(moment.owner));
         }
         self.room_in_organism().map_err(OperationError::Full)?;

@@ -65,8 +65,8 @@ impl Core {
         };
         let (wrote, emissions) = match outcome {
             HandlerOutcome::Wrote(raw) => {
-                let (contract, limits) = (&self.setup.blueprint[listener], &self.setup.blueprint.limits.xml);
-                let read = read_answer(raw.clone(), contract, limits, self.payloads.validator.catalog());
+                let Judge { blueprint, validator } = self.payloads.judge(self.version(key));
+                let read = read_answer(raw.clone(), &blueprint[listener], &blueprint.limits.xml, validator.catalog());
                 (Some(raw), read.map(|read| self.open_all((key, listener), handled, read)))
             }
             HandlerOutcome::Read(read) => (Some(read.raw.clone()), Ok(self.open_all((key, listener), handled, *read))),
@@ -147,7 +147,7 @@ impl Core {
         let setup = self.setup.clone();
         let replies = &setup.blueprint[listener].replies;
         let mut is_judged = selection(emissions.len(), &setup.blueprint);
-        let (mut judge, tree) = (self.payloads.judge(), &self.tree);
+        let (mut judge, tree) = (self.payloads.judge(self.version(key)), &self.tree);
         let verdicts = emissions.iter().map(|emission| {
             if is_judged(&|| emission.may_be_one_of(replies)) {
                 return judge_one(&mut judge, tree, key, listener, emission);
@@ -163,7 +163,7 @@ impl Core {
 
     /// Judges awaited calls.
     pub(super) fn judge_calls(&mut self, key: ThreadKey, listener: ListenerId, calls: &[Emission]) -> Vec<Verdict> {
-        let (mut judge, tree) = (self.payloads.judge(), &self.tree);
+        let (mut judge, tree) = (self.payloads.judge(self.version(key)), &self.tree);
         calls.iter().map(|call| judge_one(&mut judge, tree, key, listener, call)).collect()
     }
 
@@ -480,7 +480,7 @@ impl Core {
         entry: Entry,
     ) -> bool {
         let key = emitter.thread;
-        let contract = &self.setup.blueprint[emitter.listener];
+        let (contract, version) = (&self.setup.blueprint[emitter.listener], self.version(key));
         let asker = Asker { calls: &contract.calls, replies: &contract.replies, admin: false, remote: false };
         let answer = self.room_in_mailbox(key).and_then(|()| match request {
             MetaRequest::ClearContext => {
@@ -488,7 +488,7 @@ impl Core {
                 self.tree.clear_history(key, &mut self.step);
                 Ok(MetaAnswer::ContextCleared)
             }
-            request => self.payloads.judge().knowledge(&asker, request),
+            request => self.payloads.judge(version).knowledge(&asker, request),
         });
         match answer {
             Ok(answer) => {
@@ -533,7 +533,7 @@ impl Core {
     fn tell(&mut self, emitter: &Emitter, reply_to: ReplyTo, about: MessageId, answer: &MetaAnswer) {
         let (id, _) = self.setup.key.derive(about, own_index::ANSWER);
         let entry = self.step.books.made();
-        let reply = match self.payloads.validate(answer.write()) {
+        let reply = match self.payloads.validate(self.version(emitter.thread), answer.write()) {
             Ok(payload) => Reply::Payload(payload),
             Err(error) => Reply::Fault(faults::internal(&error)),
         };

@@ -73,7 +73,7 @@ impl Turns {
         let gathers = durable && setup.cores > 1 && setup.core.0 < setup.cores;
         Self {
             run_queue: RunQueue::default(),
-            slots: setup.blueprint.listeners().map(|(_, contract)| Slots::new(contract.concurrency)).collect(),
+            slots: setup.blueprint.all_listeners().map(|(_, contract)| Slots::new(contract.concurrency)).collect(),
             gathering: gathers.then(|| Gathering { missing: setup.cores, has_reported: false, wants: Vec::new() }),
             precedence: Precedence::Later,
             is_of_run_queue: false,
@@ -229,7 +229,8 @@ impl Core {
         let body = match content {
             Content::Body(body) => Ok(body),
             Content::Stored(payload) => {
-                self.payloads.restore(listener, payload.clone()).map_err(|fault| (Some(payload), fault))
+                let version = self.version(key);
+                self.payloads.restore(version, listener, payload.clone()).map_err(|fault| (Some(payload), fault))
             }
             Content::Fatal(fault) => Err((None, fault)),
         };

@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use slotmap::SlotMap;
 
-use crate::core::blueprint::{ClientId, ListenerId, Principal};
+use crate::core::blueprint::{ClientId, ListenerId, Principal, Version};
 use crate::core::clock::{Timer, TimerId};
 use crate::core::conversation::{Conversation, Share, Ticket};
 use crate::core::dead_letters::DeadLetters;
@@ -44,6 +44,8 @@ pub(super) use history::About;
 /// The threads of a core, and all that hangs on them.
 pub(in crate::core) struct Tree {
     pub setup: Rc<Setup>,
+    /// The version of the organism with which conversations begin.
+    pub version: Version,
     pub directory: Directory,
     /// The messages that wait in all cores.
     pub gauge: Gauge,
@@ -167,6 +169,8 @@ pub(in crate::core) struct Extra {
 #[derive(Debug, Default)]
 pub(in crate::core) struct RootState {
     pub live_threads: u32,
+    /// The version of the organism that the conversation keeps: the one that it began with.
+    pub version: Version,
     /// The conversation, while anything happens in it.
     pub conversation: Option<Rc<Conversation>>,
     pub left: bool,
@@ -276,8 +280,8 @@ pub struct OpenFilter {
     pub before: Option<ThreadId>,
     /// Only these.
     pub among: Option<Arc<HashSet<ThreadId>>>,
-    /// Only those with an open thread of that listener.
-    pub listener: Option<ListenerId>,
+    /// Only those with an open thread of one of these listeners, if there are any.
+    pub with: Option<Vec<ListenerId>>,
     /// None with an open thread of one of these listeners.
     pub without: Vec<ListenerId>,
     /// The most.
@@ -299,6 +303,8 @@ pub struct OpenConversation {
     pub queued: usize,
     /// The listeners of its open threads, in no order.
     pub listeners: Vec<ListenerId>,
+    /// The version of the organism that it keeps.
+    pub version: Version,
 }
 
 /// The amounts that a conversation holds at one moment.
@@ -343,6 +349,7 @@ impl Tree {
             queued: 0,
             delayed: 0,
             touched: VecDeque::new(),
+            version: setup.blueprint.version(),
             setup,
         }
     }
@@ -461,7 +468,7 @@ impl Tree {
         });
         let number = number.unwrap_or_else(|| step.out.next_number());
         let Some(parent) = parent else {
-            let root = Some(RootState { live_threads: 1, ..RootState::default() });
+            let root = Some(RootState { live_threads: 1, version: self.version, ..RootState::default() });
             let key = self.threads.insert_with_key(|key| Thread {
                 extra: Some(Box::new(Extra { root, ..Extra::default() })),
                 ..Thread::new(id, owner, (None, key), number, opened_by)

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use systole_core::core::Version;
 use systole_core::vocab::MessageId;
 
 use super::store::Store;
@@ -20,6 +21,8 @@ pub(crate) struct Serial {
 
 struct Begun {
     message: MessageId,
+    /// The version of the organism that its conversation keeps: each has slots of its own.
+    version: Version,
     core: usize,
     /// The life in which its handler began last.
     life: u64,
@@ -29,10 +32,11 @@ struct Begun {
 }
 
 impl Serial {
-    pub(crate) fn restarts(&mut self) {
+    /// A start goes on with one version.
+    pub(crate) fn restarts(&mut self, version: Version) {
         self.life += 1;
         self.released.clear();
-        self.begun.values_mut().flatten().for_each(|one| one.has_moved = false);
+        self.begun.values_mut().flatten().for_each(|one| (one.has_moved, one.version) = (false, version));
     }
 
     pub(crate) fn releases(&mut self, core: usize) {
@@ -42,15 +46,21 @@ impl Serial {
         self.begun.values_mut().flatten().filter(moves).for_each(|one| one.has_moved = true);
     }
 
-    pub(crate) fn begins(&mut self, listener: usize, core: usize, message: MessageId, store: &Store) {
+    pub(crate) fn begins(
+        &mut self,
+        (listener, version): (usize, Version),
+        core: usize,
+        message: MessageId,
+        store: &Store,
+    ) {
         let life = self.life;
         let begun = self.begun.entry(listener).or_default();
         begun.retain(|one| !store.over.contains(&one.message));
         let at = begun.iter().position(|one| one.message == message).unwrap_or(begun.len());
-        for earlier in begun[..at].iter().filter(|one| !one.has_moved) {
+        for earlier in begun[..at].iter().filter(|one| !one.has_moved && one.version == version) {
             assert_eq!(earlier.life, life, "{message} begins before {} does again, which began first", earlier.message);
         }
-        let one = Begun { message, core, life, is_parked: true, has_moved: self.released.contains(&core) };
+        let one = Begun { message, version, core, life, is_parked: true, has_moved: self.released.contains(&core) };
         match begun.get_mut(at) {
             Some(known) => *known = one,
             None => begun.push(one),
@@ -64,7 +74,9 @@ impl Serial {
     }
 
     pub(crate) fn goes_on(&mut self, listener: usize, message: MessageId, store: &Store) {
-        for one in self.begun.get_mut(&listener).into_iter().flatten() {
+        let begun = self.begun.entry(listener).or_default();
+        let own = begun.iter().find(|one| one.message == message).map(|one| one.version);
+        for one in begun.iter_mut().filter(|one| Some(one.version) == own) {
             if one.message == message {
                 one.is_parked = false;
                 continue;

@@ -63,10 +63,12 @@ pub(crate) struct Simulation {
     late_tokens: u64,
     pub(crate) takeovers: Takeovers,
     pub(crate) serial: Serial,
+    /// Cores whose conversations don't begin with the newest version yet.
+    beginning: Vec<usize>,
 }
 
 /// The kinds of inputs that each run of many histories must hold.
-pub(crate) const KINDS: [&str; 13] = [
+pub(crate) const KINDS: [&str; 15] = [
     "core",
     "stray",
     "left",
@@ -80,6 +82,8 @@ pub(crate) const KINDS: [&str; 13] = [
     "operator's cancel",
     "fenced",
     "retry",
+    "version",
+    "forget",
 ];
 
 /// The place of an input in [`KINDS`].
@@ -98,6 +102,8 @@ fn kind(input: &Input) -> Option<usize> {
         Input::Unwritable => 7,
         Input::ListenerRests { .. } => 8,
         Input::Fenced => 11,
+        Input::Version(_) => 13,
+        Input::Forget { .. } => 14,
         _ => return None,
     })
 }
@@ -141,6 +147,7 @@ impl Simulation {
             late_tokens: 0,
             takeovers: Takeovers::default(),
             serial: Serial::default(),
+            beginning: Vec::new(),
         };
         simulation.start_shards();
         simulation
@@ -161,7 +168,7 @@ impl Simulation {
         if self.is_restless && self.random.once_in(3) {
             return if self.random.once_in(2) { self.release() } else { self.adopt() };
         }
-        match self.random.below(55) {
+        match self.random.below(57) {
             0..4 => self.send(),
             4..18 => {
                 let shard = self.some_core();
@@ -194,6 +201,8 @@ impl Simulation {
             52 => self.pause(),
             53 => self.steal(),
             54 => self.retry(),
+            55 => self.change(),
+            56 => _ = self.begin(),
             _ => {}
         }
     }
@@ -282,18 +291,70 @@ impl Simulation {
 
     /// A listener rests, or is back.
     fn rest(&mut self) {
-        let (listener, rests) = (ListenerId(self.random.below(LISTENERS) as u32), self.random.once_in(2));
+        let (listener, rests) = (self.some_listener(), self.random.once_in(2));
         self.say(|| format!("{listener:?} rests: {rests}"));
         self.everywhere(|| Input::ListenerRests { listener, rests });
     }
 
     /// An operator pauses a listener, or resumes it.
     fn pause(&mut self) {
-        let (listener, pause) = (ListenerId(self.random.below(LISTENERS) as u32), self.random.once_in(2));
+        let (listener, pause) = (self.some_listener(), self.random.once_in(2));
         self.say(|| format!("{listener:?} paused: {pause}"));
         let name = self.blueprint[listener].name.clone();
-        self.store.beside(Op::Paused { listener: name, since: pause.then_some(self.now) }, self.now);
-        self.everywhere(|| Input::ListenerPaused { listener, paused: pause });
+        self.store.beside(Op::Paused { listener: name.clone(), since: pause.then_some(self.now) }, self.now);
+        let blueprint = self.blueprint.clone();
+        for listener in blueprint.named(&name) {
+            self.everywhere(|| Input::ListenerPaused { listener, paused: pause });
+        }
+    }
+
+    /// A listener of any version.
+    fn some_listener(&mut self) -> ListenerId {
+        let all = self.blueprint.all_listeners().count();
+        ListenerId(self.random.below(all) as u32)
+    }
+
+    /// The organism changes: the cores learn a version with the same contracts, and its conversations begin in one after the
+    /// other.
+    fn change(&mut self) {
+        while self.begin() {}
+        self.forget();
+        let before = self.blueprint.clone();
+        let listeners = before.listeners().map(|(_, contract)| contract.clone()).collect();
+        let clients = before.clients().map(|(_, client)| client.clone()).collect();
+        let mut next = Blueprint::new(before.organism.clone(), listeners, clients);
+        (next.limits, next.budget) = (before.limits.clone(), before.budget);
+        let blueprint = Arc::new(next.after(&before));
+        self.say(|| format!("change to {:?}", blueprint.version()));
+        let version = OrganismVersion {
+            decoders: Arc::new(decoders(&blueprint)),
+            catalog: CATALOG.with(Arc::clone),
+            blueprint: blueprint.clone(),
+        };
+        self.blueprint = blueprint;
+        self.everywhere(|| Input::Version(Box::new(version.clone())));
+        self.beginning = self.present();
+    }
+
+    /// Lets the conversations of one more core begin with the newest version; `false` if those of all do.
+    pub(crate) fn begin(&mut self) -> bool {
+        if self.beginning.is_empty() {
+            return false;
+        }
+        let at = self.random.below(self.beginning.len());
+        let core = self.beginning.swap_remove(at);
+        if self.present().contains(&core) {
+            self.input(core, Input::Begin { version: self.blueprint.version() });
+        }
+        true
+    }
+
+    /// Ends the versions that no conversation keeps.
+    fn forget(&mut self) {
+        let present = self.blueprint.version();
+        if self.cores.iter().all(|core| core.roots_before(present).is_empty()) {
+            (0..present.0).map(Version).for_each(|version| self.everywhere(|| Input::Forget { version }));
+        }
     }
 
     /// An operator cancels a thread, or a conversation.
@@ -523,9 +584,10 @@ impl Simulation {
         }
         let on_thread = self.handlers.iter().filter(|handler| handler.thread == message.thread);
         assert_eq!(on_thread.count(), 0, "one message of a thread is in flight");
-        let listener = self.blueprint.listeners().position(|(id, _)| id == listener).expect("the core names its own");
+        let version = Version(listener.0 / LISTENERS as u32);
+        let listener = listener.0 as usize % LISTENERS;
         if self.blueprint.listeners().nth(listener).is_some_and(|(_, contract)| contract.concurrency == 1) {
-            self.serial.begins(listener, shard, message.id, &self.store);
+            self.serial.begins((listener, version), shard, message.id, &self.store);
         }
         let greedy = self.greed > 0;
         self.greed = self.greed.saturating_sub(1);
@@ -659,7 +721,8 @@ impl Simulation {
         self.clients.inbox.clear();
         self.links.clear();
         self.broken = false;
-        self.serial.restarts();
+        self.serial.restarts(self.blueprint.version());
+        self.beginning.clear();
         self.recorded = self.store.decided.clone();
         self.start_shards();
     }
@@ -691,7 +754,9 @@ impl Simulation {
 
     /// Lets everything end.
     pub(crate) fn finish(&mut self) {
-        for listener in (0..LISTENERS as u32).map(ListenerId) {
+        while self.begin() {}
+        let all = self.blueprint.all_listeners().count() as u32;
+        for listener in (0..all).map(ListenerId) {
             self.everywhere(|| Input::ListenerRests { listener, rests: false });
         }
         let (mut rounds, mut redriven) = (0, 0);
@@ -700,7 +765,7 @@ impl Simulation {
             let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
             assert!(rounds < 2_000, "it does not come to an end: {open:?}");
             // A start takes up what was paused.
-            for listener in (0..LISTENERS as u32).map(ListenerId) {
+            for listener in (0..all).map(ListenerId) {
                 self.everywhere(|| Input::ListenerPaused { listener, paused: false });
             }
             self.poll_all();

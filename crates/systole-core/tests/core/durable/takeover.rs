@@ -114,6 +114,8 @@ impl Simulation {
 
     /// A new core takes partitions over, all that wait together or half of them.
     pub(crate) fn adopt(&mut self) {
+        // Changes and moves exclude each other.
+        while self.begin() {}
         let Some(waiting) = self.takeovers.waiting.pop() else { return };
         let half = |odd: bool| waiting.iter().filter(|partition| odd == partition.0.is_multiple_of(2)).collect();
         let [taken, left]: [Partitions; 2] = match self.random.once_in(2) {
