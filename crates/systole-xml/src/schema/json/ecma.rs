@@ -61,6 +61,48 @@ pub(in crate::schema) fn of_ecma(pattern: &str) -> Result<String, &'static str> 
     Ok(out)
 }
 
+/// Values of the property General_Category, by both of their names (ECMA-262, table 69).
+const CATEGORIES: &str = "L Letter LC Cased_Letter Lu Uppercase_Letter Ll Lowercase_Letter Lt Titlecase_Letter \
+    Lm Modifier_Letter Lo Other_Letter M Mark Combining_Mark Mn Nonspacing_Mark Mc Spacing_Mark Me Enclosing_Mark \
+    N Number Nd Decimal_Number digit Nl Letter_Number No Other_Number P Punctuation punct Pc Connector_Punctuation \
+    Pd Dash_Punctuation Ps Open_Punctuation Pe Close_Punctuation Pi Initial_Punctuation Pf Final_Punctuation \
+    Po Other_Punctuation S Symbol Sm Math_Symbol Sc Currency_Symbol Sk Modifier_Symbol So Other_Symbol Z Separator \
+    Zs Space_Separator Zl Line_Separator Zp Paragraph_Separator C Other Cc Control cntrl Cf Format Cs Surrogate \
+    Co Private_Use Cn Unassigned";
+
+/// Binary properties, by both of their names (ECMA-262, table 68).
+const BINARY: &str = "ASCII AHex ASCII_Hex_Digit Alpha Alphabetic Any Assigned Bidi_C Bidi_Control Bidi_M Bidi_Mirrored CI \
+    Case_Ignorable Cased CWCF Changes_When_Casefolded CWCM Changes_When_Casemapped CWKCF \
+    Changes_When_NFKC_Casefolded CWL Changes_When_Lowercased CWT Changes_When_Titlecased CWU \
+    Changes_When_Uppercased Dash DI Default_Ignorable_Code_Point Dep Deprecated Dia Diacritic Emoji EComp \
+    Emoji_Component EMod Emoji_Modifier EBase Emoji_Modifier_Base EPres Emoji_Presentation ExtPict \
+    Extended_Pictographic Ext Extender Gr_Base Grapheme_Base Gr_Ext Grapheme_Extend Hex Hex_Digit IDSB \
+    IDS_Binary_Operator IDST IDS_Trinary_Operator IDC ID_Continue IDS ID_Start Ideo Ideographic Join_C Join_Control \
+    LOE Logical_Order_Exception Lower Lowercase Math NChar Noncharacter_Code_Point Pat_Syn Pattern_Syntax Pat_WS \
+    Pattern_White_Space QMark Quotation_Mark Radical RI Regional_Indicator STerm Sentence_Terminal SD Soft_Dotted \
+    Term Terminal_Punctuation UIdeo Unified_Ideograph Upper Uppercase VS Variation_Selector space White_Space XIDC \
+    XID_Continue XIDS XID_Start";
+
+/// Returns whether ECMA-262 has a property of Unicode with this name, spelt so (section 22.2.1): the regex crate takes more
+/// spellings, and scripts without `Script=`.
+fn is_property(name: &str) -> bool {
+    let is_in = |names: &str, name: &str| names.split_ascii_whitespace().any(|known| known == name);
+    // Each word of a script's name begins with a capital; of one it is the second, too.
+    let is_capital = |word: &str| {
+        let mut letters = word.bytes();
+        letters.next().is_some_and(|first| first.is_ascii_uppercase())
+            && letters.all(|letter| letter.is_ascii_lowercase())
+    };
+    match name.split_once('=') {
+        None => is_in(CATEGORIES, name) || is_in(BINARY, name),
+        Some(("General_Category" | "gc", value)) => is_in(CATEGORIES, value),
+        Some(("Script" | "sc" | "Script_Extensions" | "scx", script)) => {
+            script == "SignWriting" || script.split('_').all(is_capital)
+        }
+        Some(_) => false,
+    }
+}
+
 /// The length of the quantifier that begins with a character, behind it; `None` if it begins none.
 fn quantifier(c: char, rest: &str) -> Option<usize> {
     match c {
@@ -191,9 +233,10 @@ impl Reader<'_> {
                 let end = self.rest.starts_with('{').then(|| self.rest.find('}')).flatten();
                 let end = end.ok_or("a property stands behind \\p in braces, as in \\p{L}")?;
                 let name = &self.rest[1..end];
-                let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'=');
-                if name.starts_with("Is") || !name.bytes().all(is_plain) {
-                    return Err("\\p names no property of ECMA-262, such as \\p{L} or \\p{Script=Greek}");
+                if !is_property(name) {
+                    return Err(
+                        "\\p names no property of ECMA-262, such as \\p{L} or \\p{Script=Greek}: capitals matter in their names",
+                    );
                 }
                 let text = format!("\\{c}{}", &self.rest[..=end]);
                 self.rest = &self.rest[end + 1..];
@@ -339,6 +382,7 @@ mod tests {
             (r"^(?:a|b){2,3}?(?<name>c)$", "abc"),
             (r"^a+?b*?(?:c??)?\+*[[:]$", "abc++:"),
             (r"^\p{Script=Greek}(?i:a)$", "αA"),
+            (r"^[\p{Lowercase_Letter}\p{gc=Nd}]\p{scx=Old_Italic}\P{White_Space}$", "a\u{10300}x"),
         ] {
             assert!(is_found(pattern, text), "{pattern}");
         }
@@ -363,6 +407,11 @@ mod tests {
             ("[^a[:digit:]]", "[:alpha:]"),
             (r"\p{IsGreek}", "no property"),
             (r"[\p{^L}]", "no property"),
+            (r"\p{lu}", "no property"),
+            (r"\p{Greek}", "no property"),
+            (r"\p{Script=greek}", "no property"),
+            (r"\p{script=Greek}", "no property"),
+            (r"\p{White Space}", "no property"),
         ] {
             assert!(of_ecma(pattern).unwrap_err().contains(why), "{pattern}");
         }

@@ -5,6 +5,8 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Lo
 use super::class;
 
 const ANYTHING: &str = "[\\s\\S]*";
+/// A class without characters.
+const NOTHING: &str = "[^\\s\\S]";
 
 /// Writes the XSD pattern for the texts in which the tree finds a match.
 ///
@@ -91,7 +93,13 @@ fn write(out: &mut String, tree: &Hir) -> Result<(), &'static str> {
         HirKind::Empty => Ok(()),
         HirKind::Literal(literal) => {
             let text = std::str::from_utf8(&literal.0).map_err(|_| "it matches bytes that are no text")?;
-            text.chars().for_each(|c| push_escaped(out, c, false));
+            for c in text.chars() {
+                // No text of XML has a character that XML forbids: the schema could not name it either.
+                match clipped([ClassUnicodeRange::new(c, c)].iter()).is_empty() {
+                    true => out.push_str(NOTHING),
+                    false => push_escaped(out, c, false),
+                }
+            }
             Ok(())
         }
         HirKind::Class(Class::Unicode(class)) => {
@@ -152,6 +160,7 @@ fn push_class(out: &mut String, class: &ClassUnicode) {
     match (ranges.as_slice(), others.as_slice()) {
         ([(one, same)], _) if one == same => push_escaped(out, *one, false),
         (_, []) => out.push_str("[\\s\\S]"),
+        ([], _) => out.push_str(NOTHING),
         (ranges, others) if others.len() < ranges.len() => push_ranges(out, "[^", others),
         (ranges, _) => push_ranges(out, "[", ranges),
     }
