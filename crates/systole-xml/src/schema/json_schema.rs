@@ -38,6 +38,7 @@ use crate::ladder::escape::uncarriable;
 use crate::vocab::{Position, QName, XmlLimits, is_ncname};
 use compile::Compiled;
 use shaped::Shaped;
+use sound::narrows;
 
 /// The greatest and the least whole number that each reader of JSON keeps (RFC 8259, section 6).
 const WHOLE: i64 = (1 << 53) - 1;
@@ -51,30 +52,24 @@ const TYPES: usize = 100_000;
 /// References that are followed in a row.
 const REFERENCES: usize = 64;
 
-/// Keywords that narrow values, and have no form in XML Schema.
-const FORMLESS: [&str; 22] = [
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "dependentRequired",
-    "dependencies",
-    "patternProperties",
-    "propertyNames",
-    "minProperties",
-    "maxProperties",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "prefixItems",
-    "additionalItems",
-    "contains",
-    "minContains",
-    "maxContains",
-    "uniqueItems",
-    "multipleOf",
-    "$dynamicRef",
-    "$recursiveRef",
+/// Keywords that a type of XML Schema honours, all together; a schema with another one that narrows has no form in it.
+const FORMED: [&str; 16] = [
+    "type",
+    "const",
+    "enum",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
 ];
 
 impl PayloadSchema {
@@ -170,6 +165,9 @@ fn assembled(
     }
 }
 
+/// The reason against a constant that no value of the schema is.
+const OTHER_TYPE: &str = "the value is not of the type of the schema: leave it out, or write its type in \"type\"";
+
 /// Steps that are taken to make an example of a payload.
 const EXAMPLES: usize = 1 << 20;
 
@@ -218,7 +216,7 @@ struct Resolved {
     doc: String,
     /// The name of the definition that it is.
     definition: Option<String>,
-    /// Alternatives of which each is one value.
+    /// The values that it has, without null, if it lists them: those of an enumeration, or of alternatives.
     values: Option<Vec<NodeId>>,
     ty: &'static str,
 }
@@ -289,6 +287,13 @@ impl Maker<'_, '_> {
             }
             return Ok(vec![(local, 0)]);
         }
+        // A rule for no value would be one for none of the payloads.
+        if let Some((key, value)) = self.document.members(0).find(|(key, _)| narrows(key)) {
+            let why = format!(
+                "'{key}' narrows a value, and the document describes none: write \"type\" beside it, or leave it out for the payloads of \"$defs\""
+            );
+            return Err(self.wrong(value, &why));
+        }
         let definitions = ["$defs", "definitions"].iter().find_map(|key| self.member(0, key));
         let definitions = definitions.filter(|node| self.document.kind(*node) == Kind::Object);
         let roots: Vec<_> = definitions.into_iter().flat_map(|node| self.document.members(node)).collect();
@@ -337,7 +342,7 @@ impl Maker<'_, '_> {
 
     /// Follows references, and takes `null` out of the types.
     fn resolve(&self, node: NodeId) -> Result<Resolved, Stop> {
-        let (mut at, mut nullable, mut doc, mut definition, mut values) = (node, false, String::new(), None, None);
+        let (mut at, mut nullable, mut doc, mut definition) = (node, false, String::new(), None);
         for _ in 0..REFERENCES {
             match self.document.kind(at) {
                 Kind::Object => {}
@@ -347,53 +352,67 @@ impl Maker<'_, '_> {
             if doc.is_empty() {
                 doc = self.doc(at)?;
             }
-            if self.document.members(at).any(|(key, _)| FORMLESS.contains(&&*key)) {
-                return Err(Stop::Formless);
-            }
+            let items = |key| self.member(at, key).map(|list| self.document.items(list).collect::<Vec<_>>());
             if let Some(reference) = self.member(at, "$ref") {
                 let target = self.target(reference)?;
-                self.alone(at)?;
+                self.only(at, &["$ref"])?;
                 let key = self.document.parent(target).and_then(|(_, key)| key);
                 definition = Some(key.map_or_else(|| "payload".to_owned(), Into::into));
                 at = target;
                 continue;
             }
-            let only = |key| self.member(at, key).map(|list| self.document.items(list).collect::<Vec<_>>());
-            if let Some(items) = only("allOf") {
-                let [item] = items[..] else { return Err(Stop::Formless) };
-                self.alone(at)?;
+            if let Some(all) = items("allOf") {
+                let [item] = all[..] else { return Err(Stop::Formless) };
+                self.only(at, &["allOf"])?;
                 at = item;
                 continue;
             }
-            if let Some(items) = only("anyOf").or_else(|| only("oneOf")) {
-                let is_null = |item: &NodeId| {
-                    self.member(*item, "type")
-                        .is_some_and(|ty| self.document.scalar(ty) == "null" && self.document.kind(ty) != Kind::Array)
-                };
-                let (nulls, others): (Vec<NodeId>, Vec<NodeId>) = items.into_iter().partition(is_null);
-                // Of alternatives that are null twice, null meets none or both.
-                if nulls.len() > 1 || nullable && !nulls.is_empty() {
-                    return Err(Stop::Formless);
+            let choice = ["anyOf", "oneOf"].into_iter().find_map(|key| Some((key, items(key)?)));
+            let (values, values_have_null) = match choice {
+                Some((key, alternatives)) => {
+                    let is_null = |item: &NodeId| {
+                        let ty = self.member(*item, "type").filter(|_| self.only(*item, &["type"]).is_ok());
+                        ty.is_some_and(|ty| self.document.kind(ty) == Kind::Plain && self.document.scalar(ty) == "null")
+                    };
+                    let (nulls, others): (Vec<NodeId>, Vec<NodeId>) = alternatives.into_iter().partition(is_null);
+                    // Of alternatives that are null twice, null meets none or both.
+                    if nulls.len() > 1 || nullable && !nulls.is_empty() {
+                        return Err(Stop::Formless);
+                    }
+                    if let [item] = others[..] {
+                        self.only(at, &[key])?;
+                        nullable |= !nulls.is_empty();
+                        at = item;
+                        continue;
+                    }
+                    self.only(at, &[key, "type"])?;
+                    (Some(self.constants(&others).ok_or(Stop::Formless)?), !nulls.is_empty())
                 }
-                nullable |= !nulls.is_empty();
-                if let [item] = others[..] {
-                    self.alone(at)?;
-                    at = item;
-                    continue;
+                None => {
+                    self.only(at, &FORMED)?;
+                    match (self.member(at, "const"), items("enum")) {
+                        // Values that are in both are told by the schema alone.
+                        (Some(_), Some(_)) => return Err(Stop::Formless),
+                        (constant, listed) => (constant.map(|constant| vec![constant]).or(listed), false),
+                    }
                 }
-                values = Some(self.constants(at, &others).ok_or(Stop::Formless)?);
-            }
-            let mut has_null = false;
-            let ty = self.type_name(at, values.as_deref(), &mut has_null)?;
-            let listed = self.member(at, "const").map(|one| vec![one]);
-            let listed = listed.or_else(|| self.member(at, "enum").map(|list| self.document.items(list).collect()));
-            if let Some(listed) = listed {
-                let nulls = listed.iter().filter(|value| self.document.kind(**value) == Kind::Null).count();
-                // Arrays are no constants in XML, and an element that may be nil is so whatever its constants are.
-                if ty == "array" || nulls == listed.len() || has_null && nulls == 0 {
-                    return Err(Stop::Formless);
+            };
+            let (ty, type_has_null) = self.type_name(at, values.as_deref())?;
+            let mut has_null = type_has_null.unwrap_or(false);
+            let is_null = |value: &NodeId| self.document.kind(*value) == Kind::Null;
+            let values = match values {
+                Some(mut values) => {
+                    let values_have_null = values_have_null || values.iter().any(is_null);
+                    values.retain(|value| !is_null(value));
+                    // Arrays are no constants in XML, and an element that may be nil is so whatever its constants are.
+                    if ty == "array" || values.is_empty() || has_null && !values_have_null {
+                        return Err(Stop::Formless);
+                    }
+                    has_null = values_have_null && type_has_null.unwrap_or(true);
+                    Some(values)
                 }
-            }
+                None => None,
+            };
             if nullable && has_null {
                 return Err(Stop::Formless);
             }
@@ -402,15 +421,16 @@ impl Maker<'_, '_> {
         Err(self.wrong(node, "its references lead in a circle").into())
     }
 
-    /// The constants of alternatives that are constants alone, each of them once, of a schema with nothing else that narrows.
-    fn constants(&self, choice: NodeId, alternatives: &[NodeId]) -> Option<Vec<NodeId>> {
-        const WORDS: [&str; 6] = ["title", "description", "$comment", "examples", "default", "deprecated"];
-        let is_word = |key: &str| WORDS.contains(&key);
-        let is_choice =
-            |key: &str| matches!(key, "anyOf" | "oneOf" | "type" | "$schema" | "$id" | "$defs" | "definitions");
-        if !self.document.members(choice).all(|(key, _)| is_word(&key) || is_choice(&key)) {
-            return None;
+    /// Stops at a keyword that narrows values, and is none of those that are honoured: what stands side by side holds together.
+    fn only(&self, node: NodeId, honoured: &[&str]) -> Result<(), Stop> {
+        match self.document.members(node).all(|(key, _)| honoured.contains(&&*key) || !narrows(&key)) {
+            true => Ok(()),
+            false => Err(Stop::Formless),
         }
+    }
+
+    /// The constants of alternatives that are constants alone, each of them once.
+    fn constants(&self, alternatives: &[NodeId]) -> Option<Vec<NodeId>> {
         let mut known = HashSet::new();
         let constant = |item: &NodeId| {
             let constant = self.member(*item, "const")?;
@@ -424,7 +444,7 @@ impl Maker<'_, '_> {
             let is_plain = self.document.members(*item).all(|(key, value)| match &*key {
                 "const" => true,
                 "type" => self.document.kind(value) == Kind::Plain && is_type(value),
-                key => is_word(key),
+                key => !narrows(key),
             });
             // Numbers in two spellings are one.
             let spelt = match kind {
@@ -435,31 +455,6 @@ impl Maker<'_, '_> {
         };
         let constants: Vec<NodeId> = alternatives.iter().map(constant).collect::<Option<_>>()?;
         (!constants.is_empty()).then_some(constants)
-    }
-
-    /// Stops at keywords beside a reference or a choice that narrow its value.
-    fn alone(&self, node: NodeId) -> Result<(), Stop> {
-        let narrows = [
-            "type",
-            "properties",
-            "required",
-            "items",
-            "enum",
-            "const",
-            "minimum",
-            "maximum",
-            "exclusiveMinimum",
-            "exclusiveMaximum",
-            "minLength",
-            "maxLength",
-            "pattern",
-            "minItems",
-            "maxItems",
-        ];
-        match self.document.members(node).any(|(key, _)| narrows.contains(&&*key)) {
-            true => Err(Stop::Formless),
-            false => Ok(()),
-        }
     }
 
     fn doc(&self, node: NodeId) -> Result<String, ContractError> {
@@ -501,8 +496,9 @@ impl Maker<'_, '_> {
         Ok(at)
     }
 
-    /// The type of a value, without null.
-    fn type_name(&self, node: NodeId, values: Option<&[NodeId]>, nullable: &mut bool) -> Result<&'static str, Stop> {
+    /// The type of a value, without null, and whether its keyword has null; `None` for that where values or other keywords tell
+    /// the type.
+    fn type_name(&self, node: NodeId, values: Option<&[NodeId]>) -> Result<(&'static str, Option<bool>), Stop> {
         const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
         let known = |node: NodeId| {
             let text = self.document.scalar(node);
@@ -518,40 +514,36 @@ impl Maker<'_, '_> {
             if self.document.kind(ty) != Kind::Array {
                 // Of the one value null, XML has no form without a type.
                 let is_null = self.document.kind(ty) == Kind::Plain && self.document.scalar(ty) == "null";
-                return if is_null { Err(Stop::Formless) } else { Ok(known(ty)?) };
+                return if is_null { Err(Stop::Formless) } else { Ok((known(ty)?, Some(false))) };
             }
             let (nulls, others): (Vec<NodeId>, Vec<NodeId>) =
                 self.document.items(ty).partition(|item| self.document.scalar(*item) == "null");
-            *nullable |= !nulls.is_empty();
+            let has_null = Some(!nulls.is_empty());
             let names = others.iter().map(|item| known(*item)).collect::<Result<Vec<_>, _>>()?;
             return match names[..] {
-                [only] => Ok(only),
-                ["integer", "number"] | ["number", "integer"] => Ok("number"),
+                [only] => Ok((only, has_null)),
+                ["integer", "number"] | ["number", "integer"] => Ok(("number", has_null)),
                 _ => Err(Stop::Formless),
             };
         }
         if self.member(node, "properties").is_some() {
-            return Ok("object");
+            return Ok(("object", None));
         }
         if self.member(node, "items").is_some() {
-            return Ok("array");
+            return Ok(("array", None));
         }
-        let of_enum = self.member(node, "enum").map(|list| self.document.items(list).collect::<Vec<_>>());
-        let listed = self.member(node, "const").map(|one| vec![one]).or(of_enum).or_else(|| values.map(<[_]>::to_vec));
-        let kinds = listed.unwrap_or_default().into_iter().map(|value| match self.document.kind(value) {
+        let kinds = values.unwrap_or_default().iter().map(|value| match self.document.kind(*value) {
             Kind::Plain | Kind::Escaped => "string",
             Kind::True | Kind::False => "boolean",
-            Kind::Number if self.whole(value).is_some() => "integer",
+            Kind::Number if self.whole(*value).is_some() => "integer",
             Kind::Number => "number",
             Kind::Null => "null",
             Kind::Array | Kind::Object => "several",
         });
-        let kinds: Vec<&str> = kinds.collect();
-        *nullable |= kinds.contains(&"null");
-        let kinds: HashSet<&str> = kinds.into_iter().filter(|kind| *kind != "null").collect();
+        let kinds: HashSet<&str> = kinds.filter(|kind| *kind != "null").collect();
         match kinds.iter().collect::<Vec<_>>()[..] {
-            [only] if *only != "several" => Ok(TYPES.into_iter().find(|ty| ty == only).unwrap_or("string")),
-            [_, _] if kinds.contains("integer") && kinds.contains("number") => Ok("number"),
+            [only] if *only != "several" => Ok((TYPES.into_iter().find(|ty| ty == only).unwrap_or("string"), None)),
+            [_, _] if kinds.contains("integer") && kinds.contains("number") => Ok(("number", None)),
             _ => Err(Stop::Formless),
         }
     }
@@ -564,16 +556,16 @@ impl Maker<'_, '_> {
 
     fn value(&mut self, resolved: Resolved, is_root: bool) -> Result<Value, Stop> {
         let Resolved { node, nullable, doc, definition, values, ty } = resolved;
-        let values = values.or_else(|| self.member(node, "const").map(|one| vec![one]));
-        let values = values.or_else(|| self.member(node, "enum").map(|list| self.document.items(list).collect()));
-        let values: Option<Vec<NodeId>> =
-            values.map(|all| all.into_iter().filter(|value| self.document.kind(*value) != Kind::Null).collect());
         let mut fixed = None;
         let id = match ty {
             "object" if values.is_some() => return Err(Stop::Formless),
             "object" => self.object(node, definition, is_root)?,
             "boolean" => {
                 if let Some(values) = &values {
+                    let is_other = |value: &&NodeId| !matches!(self.document.kind(**value), Kind::True | Kind::False);
+                    if let Some(other) = values.iter().find(is_other) {
+                        return Err(self.wrong(*other, OTHER_TYPE).into());
+                    }
                     let texts: HashSet<_> = values.iter().map(|value| self.document.scalar(*value)).collect();
                     fixed = Some(texts)
                         .filter(|texts| texts.len() == 1)
@@ -636,7 +628,7 @@ impl Maker<'_, '_> {
                 let doc = alternative.map(|(parent, _)| self.text(parent, "description")).transpose()?.flatten();
                 Ok(Enumerator { value: text, namespace: None, doc: doc.unwrap_or_default() })
             }
-            None => Err(self.wrong(*value, "the value is not of the type of the schema")),
+            None => Err(self.wrong(*value, OTHER_TYPE)),
         };
         values.iter().map(enumerator).collect()
     }

@@ -77,7 +77,7 @@ impl Compiled {
 }
 
 /// Keywords that judge by what other keywords have left, or by where a schema is used from.
-const BEYOND: [&str; 6] =
+pub(super) const BEYOND: [&str; 6] =
     ["unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef", "dependencies", "additionalItems"];
 
 impl Maker<'_, '_> {

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::Maker;
+use super::compile::BEYOND;
 use crate::schema::contract::ContractError;
 use crate::schema::json::document::{Kind, NodeId};
 
@@ -68,6 +69,28 @@ const FORMS: [(&str, Form); 43] = [
     ("then", Form::Schema),
     ("title", Form::Text),
 ];
+
+/// Keywords of the draft that narrow no value.
+const WORDS: [&str; 11] = [
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$schema",
+    "definitions",
+    "deprecated",
+    "description",
+    "examples",
+    "format",
+    "title",
+    "default",
+];
+
+/// Returns whether a keyword narrows values: all that the draft has do, but for words about them. Unknown ones narrow nothing.
+pub(super) fn narrows(keyword: &str) -> bool {
+    let has_form = || FORMS.binary_search_by_key(&keyword, |(known, _)| known).is_ok();
+    let is_known = matches!(keyword, "const" | "type") || BEYOND.contains(&keyword) || has_form();
+    is_known && !WORDS.contains(&keyword)
+}
 
 impl Maker<'_, '_> {
     /// Checks the form of each keyword of a document, without recursion.
@@ -165,5 +188,20 @@ mod tests {
     #[test]
     fn keywords_are_found_by_their_names() {
         assert!(FORMS.is_sorted_by_key(|(name, _)| name));
+    }
+
+    #[test]
+    fn each_keyword_is_honoured_by_a_type_or_narrows_beside_it() {
+        let honoured = |keyword: &str| super::super::FORMED.contains(&keyword);
+        for (keyword, _) in FORMS {
+            assert_eq!(narrows(keyword), !WORDS.contains(&keyword), "{keyword}");
+        }
+        for keyword in super::super::FORMED.into_iter().chain(BEYOND) {
+            assert!(narrows(keyword), "{keyword}");
+        }
+        for keyword in ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "multipleOf", "contains", "minProperties"] {
+            assert!(narrows(keyword) && !honoured(keyword), "{keyword}");
+        }
+        assert!(!narrows("x-unit") && !narrows("$id") && !narrows("readOnly"));
     }
 }

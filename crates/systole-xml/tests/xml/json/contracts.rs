@@ -192,6 +192,20 @@ fn what_has_no_counterpart_is_refused_with_its_place() {
             "a payload is an object, or a value of one type",
         ),
         (within(json!({ "enum": ["a\u{0}"] })), "/properties/p/enum/0: XML can't carry"),
+        (
+            within(json!({ "enum": ["a", 1.5, null], "type": ["boolean", "null"] })),
+            "/properties/p/enum/0: the value is not of the type of the schema: leave it out",
+        ),
+        (within(json!({ "enum": ["a", 1], "type": "string" })), "/properties/p/enum/1: the value is not of the type"),
+        (
+            within(json!({ "oneOf": [{ "const": false }, { "const": 1.5 }], "type": "boolean" })),
+            "/properties/p/oneOf/1/const: the value is not of the type",
+        ),
+        (
+            json!({ "additionalProperties": false, "$defs": { "a": { "type": "string" } } }),
+            "/additionalProperties: 'additionalProperties' narrows a value, and the document describes none",
+        ),
+        (json!({ "required": ["a"] }), "/required: 'required' narrows a value, and the document describes none"),
         (object(json!({ "$": { "type": "string" } }), &[]), "/properties/$: a property can't have this name"),
         (object(json!({ "@a b": { "type": "string" } }), &[]), "/properties/@a b: '@' marks an attribute"),
         (object(json!({ "@a": { "type": "object" } }), &[]), "/properties/@a: an attribute ('@') is a string"),
@@ -394,6 +408,91 @@ fn constants_beside_null_or_in_a_choice_are_judged() {
     }
 }
 
+/// Each place of a value: a property, one that is required, the items of an array, and the items of an array of arrays.
+#[test]
+fn keywords_side_by_side_hold_together() {
+    let constants = |values: &[Value]| values.iter().map(|value| json!({ "const": value })).collect::<Vec<_>>();
+    let numbers = constants(&[json!(1.5), json!(false)]);
+    let either = json!([{ "type": "string" }, { "type": "null" }]);
+    let string = json!({ "$ref": "#/$defs/S" });
+    for (schema, taken, refused) in [
+        (json!({ "$ref": "#/$defs/S", "oneOf": numbers }), vec![], vec![json!("a"), json!(1.5), json!(false)]),
+        (
+            json!({ "$ref": "#/$defs/S", "anyOf": constants(&[json!("a"), json!(1)]) }),
+            vec![json!("a")],
+            vec![json!("b"), json!(1)],
+        ),
+        (json!({ "$ref": "#/$defs/S", "allOf": [{ "maxLength": 1 }] }), vec![json!("a")], vec![json!("ab")]),
+        (json!({ "allOf": [string], "oneOf": either }), vec![json!("a")], vec![json!(null), json!(1)]),
+        (json!({ "allOf": [string], "not": { "const": "b" } }), vec![json!("a")], vec![json!("b")]),
+        (json!({ "oneOf": numbers, "anyOf": either }), vec![], vec![json!(null), json!("a"), json!(1.5)]),
+        (json!({ "oneOf": [string], "anyOf": [{ "maxLength": 1 }] }), vec![json!("a")], vec![json!("ab"), json!(1)]),
+        (
+            json!({ "oneOf": numbers, "type": ["boolean", "null"] }),
+            vec![json!(false)],
+            vec![json!(null), json!(true), json!(1.5)],
+        ),
+        (
+            json!({ "oneOf": constants(&[json!(true), json!(false)]), "type": ["boolean", "null"] }),
+            vec![json!(true)],
+            vec![json!(null)],
+        ),
+        (
+            json!({ "oneOf": constants(&[json!("a"), json!("b")]), "type": ["null", "string"] }),
+            vec![json!("b")],
+            vec![json!(null), json!("c")],
+        ),
+        (
+            json!({ "anyOf": [{ "const": "a" }, { "const": "b" }, { "type": "null" }], "type": "string" }),
+            vec![json!("a")],
+            vec![json!(null)],
+        ),
+        (
+            json!({ "anyOf": [{ "const": "a" }, { "const": "b" }, { "type": "null" }], "type": ["string", "null"] }),
+            vec![json!("a"), json!(null)],
+            vec![json!("c")],
+        ),
+        (
+            json!({ "anyOf": [{ "type": "string" }, { "type": "null", "not": {} }] }),
+            vec![json!("a")],
+            vec![json!(null)],
+        ),
+        (
+            json!({ "anyOf": [{ "const": "a" }, { "const": "b" }], "enum": ["b", "c"] }),
+            vec![json!("b")],
+            vec![json!("a"), json!("c")],
+        ),
+        (json!({ "enum": [false, null], "const": true }), vec![], vec![json!(true), json!(null), json!(false)]),
+        (json!({ "const": "a", "enum": [true] }), vec![], vec![json!("a"), json!(true)]),
+        (json!({ "const": "a", "enum": ["a", "b"] }), vec![json!("a")], vec![json!("b")]),
+    ] {
+        let list = json!({ "type": "array", "items": schema });
+        let mut document = object(
+            json!({ "v": schema, "must": schema, "all": list, "deep": { "type": "array", "items": list } }),
+            &[],
+        );
+        document["$defs"] = json!({ "S": { "type": "string" } });
+        let payload = one(&document);
+        let places: [fn(&Value) -> Value; 3] =
+            [|v| json!({ "v": v }), |v| json!({ "all": [v] }), |v| json!({ "deep": [[v]] })];
+        document["required"] = json!(["must"]);
+        let required = one(&document);
+        for value in taken {
+            for place in places {
+                assert_eq!(through(&payload, &place(&value)).map(|(_, back)| back), Ok(place(&value)), "{schema}");
+            }
+            let value = json!({ "must": value });
+            assert_eq!(through(&required, &value).map(|(_, back)| back), Ok(value), "{schema}");
+        }
+        for value in refused {
+            for place in places {
+                assert!(through(&payload, &place(&value)).is_err(), "{schema} takes {}", place(&value));
+            }
+            assert!(through(&required, &json!({ "must": value })).is_err(), "{schema} takes {value}");
+        }
+    }
+}
+
 #[test]
 fn a_reference_may_have_any_character_of_a_name_percent_encoded() {
     let mut schema = object(
@@ -423,6 +522,14 @@ fn patterns_are_those_of_ecma_in_types_and_in_values() {
             ("^.$", "a", "\u{2028}"),
             ("^\\s$", "\u{feff}", "\u{85}"),
             ("^\\d$", "7", "٣"),
+            // Characters that XML can't carry are in no text.
+            ("\\f|b", "b", "\u{fffd}"),
+            ("[\\f\\0]|b", "b", "\u{fffd}"),
+            ("^[\\f\\0b]$", "b", "\u{fffd}"),
+            ("^\\cA*b$", "b", "\u{fffd}b"),
+            ("\\u0001?b$", "b", "\u{fffd}"),
+            ("^[^\\f]$", "\u{fffd}", "bb"),
+            ("a\\uffffb|b", "b", "a\u{fffd}a"),
         ] {
             assert!(judged(pattern, taken), "{pattern} {taken} {is_value}");
             assert!(!judged(pattern, refused), "{pattern} {refused} {is_value}");
@@ -574,7 +681,7 @@ fn alternatives_have_their_descriptions() {
 
 /// A random schema of a property, with values that it takes and others.
 fn property(dice: &mut Dice, depth: usize, definitions: usize) -> Value {
-    match dice.roll(if depth == 0 { 9 } else { 17 }) {
+    match dice.roll(if depth == 0 { 9 } else { 20 }) {
         0 => json!({ "type": "string" }),
         1 => json!({ "type": "string", "minLength": 1, "maxLength": 3, "description": "Short." }),
         2 => json!({ "type": "string", "pattern": dice.pick(&["^[a-c]+$", "b", "^a", "[0-9]{2}$"]) }),
@@ -605,8 +712,57 @@ fn property(dice: &mut Dice, depth: usize, definitions: usize) -> Value {
         10 => json!({ "$ref": format!("#/$defs/d{}", dice.roll(definitions)) }),
         11 => json!({ "anyOf": [{ "$ref": format!("#/$defs/d{}", dice.roll(definitions)) }, { "type": "null" }] }),
         12 => shape(dice, depth - 1, definitions),
+        13..16 => beside(dice),
         _ => formless(dice, depth - 1, definitions),
     }
+}
+
+/// Values that keywords side by side take or refuse.
+const SCALARS: [&str; 8] = ["null", "true", "false", "\"a\"", "\"ab\"", "1", "1.5", "-2"];
+
+/// Keywords that compose, of which [`beside`] takes some.
+const COMPOSING: [&str; 8] = ["$ref", "allOf", "anyOf", "oneOf", "const", "enum", "type", "maxLength"];
+
+/// A random schema of scalars in which several keywords stand side by side.
+fn beside(dice: &mut Dice) -> Value {
+    fn scalar(dice: &mut Dice) -> Value {
+        serde_json::from_str(dice.pick(&SCALARS)).unwrap()
+    }
+    fn scalars(dice: &mut Dice) -> Value {
+        (0..=dice.roll(3)).map(|_| scalar(dice)).collect()
+    }
+    fn alternatives(dice: &mut Dice) -> Value {
+        let alternative = |dice: &mut Dice| match dice.roll(8) {
+            0..4 => json!({ "const": scalar(dice) }),
+            4 | 5 => json!({ "type": "null" }),
+            6 => json!({ "$ref": format!("#/$defs/s{}", dice.roll(3)) }),
+            _ => json!({ "type": dice.pick(&["string", "boolean", "number"]), "enum": [scalar(dice), scalar(dice)] }),
+        };
+        (0..=dice.roll(3)).map(|_| alternative(dice)).collect()
+    }
+    let mut out = json!({});
+    for keyword in COMPOSING {
+        if dice.roll(3) > 0 {
+            continue;
+        }
+        out[keyword] = match keyword {
+            "$ref" => json!(format!("#/$defs/s{}", dice.roll(3))),
+            "const" => scalar(dice),
+            "enum" => scalars(dice),
+            "maxLength" => json!(1),
+            "type" => dice.pick(&[
+                json!("string"),
+                json!("boolean"),
+                json!("number"),
+                json!(["string", "null"]),
+                json!(["null", "boolean"]),
+                json!(["integer", "null"]),
+            ]),
+            "allOf" => json!([alternatives(dice)[0]]),
+            _ => alternatives(dice),
+        };
+    }
+    out
 }
 
 /// A random schema of values that have no form in XML Schema.
@@ -699,6 +855,9 @@ fn value(dice: &mut Dice, schema: &Value, whole: &Value, depth: usize) -> Value 
             json!("INF"),
         ]);
     }
+    if COMPOSING.iter().filter(|key| schema.get(**key).is_some()).count() > 1 && dice.roll(2) == 0 {
+        return serde_json::from_str(dice.pick(&SCALARS)).unwrap();
+    }
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         return value(dice, &whole.pointer(&reference[1..]).unwrap().clone(), whole, depth - 1);
     }
@@ -772,8 +931,13 @@ fn json_is_valid_if_the_written_schema_takes_it() {
             // A definition refers to none, so that each has an end.
             written["$defs"][name] = shape(&mut dice, 0, definitions);
         }
+        written["$defs"]["s0"] = json!({ "type": "string" });
+        written["$defs"]["s1"] = json!({ "type": ["boolean", "null"] });
+        written["$defs"]["s2"] = json!({ "type": "number", "enum": [1, 1.5] });
         let schema = match PayloadSchema::from_json_schema("order.json", &written.to_string()) {
             Ok(schemas) => schemas.into_iter().next().unwrap(),
+            // A constant of another type than its schema, which is refused with its place.
+            Err(error) if error.to_string().contains("not of the type of the schema") => continue,
             Err(error) => panic!("{error}: {written}"),
         };
         let values: Vec<Value> = (0..12).map(|_| value(&mut dice, &written, &written, 8)).collect();
