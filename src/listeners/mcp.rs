@@ -16,7 +16,7 @@ use crate::settings::read_regular;
 /// The namespace of the payloads that all servers and hosts of the protocol share.
 pub const NAMESPACE: &str = "urn:systole:mcp:v1";
 /// The number in a lock file that tells its form.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 /// Bytes of a lock file, and of the schema file beside it, at most.
 pub(crate) const MOST: u64 = 16 << 20;
 /// Bytes of a text that a difference shows.

@@ -221,6 +221,7 @@ mod tests {
     use systole_xml::ladder::{Raw, parse};
     use systole_xml::schema::{Catalog, Validator};
 
+    use super::super::shape::Carried;
     use super::*;
 
     fn facts(name: &str, input: Value, output: Option<Value>) -> ToolFacts {
@@ -247,9 +248,11 @@ mod tests {
 
     /// Sends JSON through the payload, validates that, and returns the JSON of the tool.
     fn through(schema: Value, arguments: &Value) -> Result<Value, String> {
-        let (_, schemas) = contract(vec![facts("call", schema.clone(), None)]);
+        let (contract, schemas) = contract(vec![facts("call", schema.clone(), None)]);
+        assert!(contract.remarks.is_empty(), "{schema}: {:?}", contract.remarks);
         let form = Form::of(&schema);
-        let payload = form.to_payload(&arguments.to_string()).map_err(|error| format!("{error:?}"))?;
+        let Carried { json: payload, is_whole } = form.to_payload(&arguments.to_string())?;
+        assert!(is_whole, "{arguments} by {schema}");
         let limits = XmlLimits::default();
         let xml = schemas[0].from_json(&payload, &limits).map_err(|error| error.to_string())?.into_xml();
         let canonical = parse(&Raw::new(xml), &limits).map_err(|error| error.to_string())?;
@@ -306,6 +309,132 @@ mod tests {
         ] {
             assert!(through(schema.clone(), &broken).is_err(), "{broken}");
         }
+    }
+
+    /// The JSON of a payload: the arguments of a call as the organism has them.
+    fn named(schema: &Value, arguments: &Value) -> Result<Value, String> {
+        let (contract, schemas) = contract(vec![facts("call", schema.clone(), None)]);
+        assert!(contract.remarks.is_empty(), "{schema}: {:?}", contract.remarks);
+        let limits = XmlLimits::default();
+        let xml = schemas[0].from_json(&arguments.to_string(), &limits).map_err(|error| error.to_string())?.into_xml();
+        let canonical = parse(&Raw::new(xml), &limits).map_err(|error| error.to_string())?;
+        let mut validator = Validator::new(Arc::new(Catalog::only(schemas.iter().cloned())));
+        let proof = validator.validate(canonical).map_err(|error| error.to_string())?;
+        Ok(serde_json::from_str(&schemas[0].to_json(proof.payload())).unwrap())
+    }
+
+    #[test]
+    fn the_object_of_a_payload_is_that_of_the_tool() {
+        let with = |schema: Value| json!({ "type": "object", "properties": { "v": schema }, "required": ["v"] });
+        let texts = json!({ "type": "array", "items": { "type": "string" } });
+        let nil = json!({ "type": "null" });
+        let nullable = json!({ "type": ["array", "null"], "items": { "type": "string" } });
+        let any = json!({ "type": ["string", "null"] });
+        let wide =
+            json!({ "type": "object", "properties": { "a": { "type": "string" } }, "additionalProperties": true });
+        let names =
+            ["x y", "1", "a/b", "_x0041_", "größe", "$ref", "{urn:a}b", "xml:lang", "a\"<&\n\t b ", "x_x0020_y"];
+        let named_so: serde_json::Map<String, Value> =
+            names.iter().map(|name| (String::from(*name), json!({ "type": "integer" }))).collect();
+        let all: serde_json::Map<String, Value> = names.iter().map(|name| (String::from(*name), json!(1))).collect();
+        for (schema, values) in [
+            // Null, an empty array and one with items are told apart, and so is none.
+            (with(json!({ "anyOf": [texts, nil] })), vec![json!(null), json!([]), json!(["a"])]),
+            (with(json!({ "oneOf": [nil, texts] })), vec![json!(null), json!([]), json!(["a"])]),
+            (with(nullable.clone()), vec![json!(null), json!([]), json!(["a", ""])]),
+            (with(texts.clone()), vec![json!([]), json!(["a"])]),
+            (with(json!({ "type": "array", "items": any })), vec![json!([]), json!([null]), json!([null, "a"])]),
+            (
+                with(json!({ "type": "array", "items": texts, "maxItems": 1 })),
+                vec![json!([]), json!([[]]), json!([["a"]])],
+            ),
+            (with(json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 })), vec![json!(["a"])]),
+            (with(wide.clone()), vec![json!({ "a": "b", "c": 1 }), json!({})]),
+        ] {
+            for value in values {
+                let arguments = json!({ "v": value });
+                assert_eq!(through(schema.clone(), &arguments), Ok(arguments.clone()), "{schema}");
+                assert_eq!(named(&schema, &arguments), Ok(arguments), "{schema}");
+            }
+        }
+        let branches = json!([{ "properties": { "b": { "type": "integer" } } }, { "required": ["a"] }]);
+        for (schema, arguments) in [
+            (wide, json!({ "a": "b", "c": 1 })),
+            (json!({ "type": "object", "properties": named_so }), Value::Object(all)),
+            (json!({ "type": "object", "properties": { "@a": {}, "$": {} } }), json!({ "@a": 1, "$": [2] })),
+            (json!({ "type": "object", "properties": { "": {} } }), json!({ "": 1 })),
+            (
+                json!({ "type": "object", "properties": { "a": {} }, "patternProperties": { "^x": {} }, "additionalProperties": false }),
+                json!({ "a": 1, "x1": 2 }),
+            ),
+            (
+                json!({ "type": "object", "properties": { "a": { "type": "string" } }, "anyOf": branches }),
+                json!({ "a": "b", "b": 1 }),
+            ),
+            (
+                json!({ "type": "object", "properties": { "v": { "$ref": "#/$defs/a", "properties": { "b": {} } } }, "$defs": { "a": { "type": "object", "properties": { "a": {} } } } }),
+                json!({ "v": { "a": 1, "b": 2 } }),
+            ),
+        ] {
+            assert_eq!(through(schema.clone(), &arguments), Ok(arguments.clone()), "{schema}");
+            assert_eq!(named(&schema, &arguments), Ok(arguments), "{schema}");
+        }
+        // An array that is required is there; what the schema does not name is no argument.
+        assert!(named(&with(texts), &json!({})).unwrap_err().contains("'v' is missing"));
+        let closed = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+        assert!(named(&closed, &json!({ "a": "b", "c": 1 })).unwrap_err().contains("no property 'c' is known"));
+    }
+
+    #[test]
+    fn a_result_is_taken_only_if_it_has_what_its_schema_describes() {
+        let of = |schema: Value| json!({ "type": "object", "properties": { "x": schema }, "required": ["x"] });
+        for (schema, taken, refused) in [
+            (
+                json!({ "type": ["boolean", "null"], "enum": [true] }),
+                vec![json!(true)],
+                vec![json!(false), json!(null)],
+            ),
+            (json!({ "type": ["boolean", "null"], "const": true }), vec![json!(true)], vec![json!(false), json!(null)]),
+            (
+                json!({ "type": ["boolean", "null"], "enum": [false, null] }),
+                vec![json!(false), json!(null)],
+                vec![json!(true)],
+            ),
+            (json!({ "type": "boolean", "const": false }), vec![json!(false)], vec![json!(true), json!(null)]),
+            (json!({ "type": "boolean", "enum": [true, false] }), vec![json!(true), json!(false)], vec![json!(null)]),
+            (json!({ "type": ["string", "null"], "enum": ["a"] }), vec![json!("a")], vec![json!("b"), json!(null)]),
+            (json!({ "type": "string", "enum": ["a", "bc"], "const": "a" }), vec![json!("a")], vec![json!("bc")]),
+            (json!({ "type": "string", "enum": ["a", "bc"], "maxLength": 1 }), vec![json!("a")], vec![json!("bc")]),
+            (json!({ "type": "integer", "enum": [1, 9], "minimum": 2 }), vec![json!(9)], vec![json!(1)]),
+        ] {
+            let schema = of(schema);
+            for value in taken {
+                let value = json!({ "x": value });
+                assert_eq!(through(schema.clone(), &value), Ok(value), "{schema}");
+            }
+            for value in refused {
+                let value = json!({ "x": value });
+                assert!(through(schema.clone(), &value).is_err(), "{schema} takes {value}");
+            }
+        }
+        // A property without a name in the schema is left out of what is judged.
+        let form = Form::of(&of(json!({ "type": "string" })));
+        let carried = form.to_payload(r#"{"y":1,"x":"a"}"#).unwrap();
+        assert_eq!((&*carried.json, carried.is_whole), (r#"{"x":"a"}"#, false));
+        assert_eq!(form.to_payload(r#"{"y":1}"#).unwrap().json, "{}", "the contract misses x");
+        let closed = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+        assert!(Form::of(&closed).to_payload(r#"{"y":1}"#).unwrap_err().contains("/y: there is no such property"));
+    }
+
+    #[test]
+    fn a_value_that_is_any_json_tells_its_schema_to_a_reader() {
+        let wide = json!({ "type": "object", "properties": { "a": { "description": "An <a>." } }, "additionalProperties": true });
+        let (contract, _) = contract(vec![facts("call", wide, None)]);
+        assert!(
+            contract.document.contains("JSON Schema: {\"") && contract.document.contains("An &lt;a&gt;."),
+            "{}",
+            contract.document
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Results of tools as payloads.
 //!
 //! A result with an output schema is its typed payload, unless it has more than structured content and texts beside it, or
-//! properties that the schema allows and does not name: those are `content`, as all results without an output schema.
+//! properties that the schema allows and does not name: those are `content`, as all results without an output schema. What the
+//! schema describes is judged in either case.
 
 use std::borrow::Cow;
 
@@ -13,7 +14,7 @@ use systole_xml::ladder::escape::carriable;
 use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::{Validator, encode};
 
-use super::shape::Uncarried;
+use super::shape::Carried;
 use super::{Tool, raw};
 use crate::listeners::mcp::LockedTool;
 use crate::mcp::content::{Block, Body, Content, Link, Media, Resource, Structured, Text};
@@ -43,14 +44,13 @@ pub(super) fn payload(
         let structured = raw::carriable(&structured);
         let has_texts_alone = result.content.iter().all(|block| matches!(block, ContentBlock::Text(_)));
         match form.to_payload(&structured) {
-            Ok(json) => {
+            Ok(Carried { json, is_whole }) => {
                 let typed = typed(tool, namespace, element, &json, context)?;
-                if has_texts_alone {
+                if is_whole && has_texts_alone {
                     return Ok(typed);
                 }
             }
-            Err(Uncarried::Unnamed) => {}
-            Err(Uncarried::Broken(why)) => return Err(broken(tool, &why)),
+            Err(why) => return Err(broken(tool, &why)),
         }
     }
     let written = encode(&content(result)).map_err(|error| broken(tool, &error.to_string()))?;

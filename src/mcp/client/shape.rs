@@ -1,10 +1,11 @@
 //! Payloads for JSON that a JSON Schema describes: the XML Schema of them, and the way there and back.
 //!
 //! An object with known properties is an element with child elements, an array is an element that repeats, a scalar is a simple
-//! type; so the JSON of the payload by the mapping of `docs/json.md` is the JSON of the tool but for three things, which
-//! [`Shape::to_tool`] and [`Shape::to_payload`] change: names that are no names of elements, numbers that a payload has as
-//! texts, and arrays that are required and empty. A value that has no form in XML Schema travels in the vocabulary of JSON.
-//! Draft-07 and 2020-12 are read alike. JSON is changed as text, so that numbers keep their digits.
+//! type; so the JSON of the payload by the mapping of `docs/json.md` is the JSON of the tool: the declarations tell names that are
+//! no names of elements, and arrays (`ns::JSON_FORM`). Numbers that a payload has as texts are changed by [`Shape::to_tool`]. A
+//! value that has no form in XML Schema travels in the vocabulary of JSON: so does one whose JSON an element would not keep apart,
+//! such as an array that may be null, and an object that may have properties of any name. Draft-07 and 2020-12 are read alike.
+//! JSON is changed as text, so that numbers keep their digits.
 //!
 //! Elements are bounded in their number, their depth and their texts; a schema past that is a value in the vocabulary, as a whole
 //! or where it is too deep.
@@ -12,13 +13,14 @@
 //! The XML Schema takes what the JSON Schema takes, and more where that has rules of its own (patterns, formats, conditions):
 //! the server judges those.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use systole_core::vocab::is_ncname;
-use systole_xml::ladder::escape::{EscapeContext, escape_lossy};
+use systole_core::vocab::{is_ncname, ns};
+use systole_xml::ladder::escape::{EscapeContext, carriable, escape_lossy};
 
 /// Levels of objects that become elements; what is deeper is a value in the vocabulary.
 const DEEPEST: usize = 12;
@@ -30,6 +32,27 @@ const PROPERTIES: usize = 512;
 /// of a short one, is a value in the vocabulary as a whole.
 const ELEMENTS: usize = 4096;
 const TEXT: usize = 512 << 10;
+/// Bytes of a JSON Schema that stands in the words about a value which it alone describes; a longer one is left out.
+const SCHEMA: usize = 4096;
+/// Keywords that narrow no value. Another one beside a reference or a choice makes the value any JSON: what stands side by side
+/// holds together.
+const WORDS: [&str; 15] = [
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$id",
+    "$schema",
+    "default",
+    "definitions",
+    "deprecated",
+    "description",
+    "example",
+    "examples",
+    "format",
+    "readOnly",
+    "title",
+    "writeOnly",
+];
 /// The property of a payload that carries all of the JSON, where that may be left out.
 const WHOLE: &str = "json";
 
@@ -72,13 +95,12 @@ pub(super) struct Scalar {
     facets: String,
 }
 
-/// A result that its payload can't carry.
+/// The JSON of a payload, from that of a tool.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Uncarried {
-    /// A property that the schema allows and does not name.
-    Unnamed,
-    /// The reason why the value breaks the schema.
-    Broken(String),
+pub(super) struct Carried {
+    pub(super) json: String,
+    /// False if a property is left out that the schema allows and does not name.
+    pub(super) is_whole: bool,
 }
 
 /// The payload of a JSON value: all of it, as the type of an element.
@@ -87,11 +109,13 @@ pub(super) struct Form {
     shape: Shape,
     /// True if the value may be left out.
     is_optional: bool,
+    /// Words about any JSON: its schema.
+    about: String,
 }
 
 impl Form {
     /// The form of any JSON, whatever the schema.
-    pub(super) const ANY: Self = Self { shape: Shape::Json, is_optional: false };
+    pub(super) const ANY: Self = Self { shape: Shape::Json, is_optional: false, about: String::new() };
 
     /// The form of arguments or results that a JSON Schema describes.
     pub(super) fn of(schema: &Value) -> Self {
@@ -106,24 +130,28 @@ impl Form {
         }
         match shape {
             // Without properties it takes any object, or none.
-            Shape::Object { fields, is_open: true } if fields.is_empty() => {
-                Self { shape: Shape::Json, is_optional: true }
-            }
-            Shape::Scalar(_) => Self { shape: Shape::Json, is_optional: false },
-            shape => Self { shape, is_optional: false },
+            Shape::Object { fields, is_open: true } if fields.is_empty() => Self { is_optional: true, ..Self::ANY },
+            shape @ Shape::Object { .. } => Self { shape, ..Self::ANY },
+            Shape::Scalar(_) | Shape::Json => Self { about: resolved.map(written).unwrap_or_default(), ..Self::ANY },
         }
     }
 
     /// Appends the declaration of the payload.
     pub(super) fn declare(&self, out: &mut String, element: &str, about: &str) {
         let type_ = if matches!(self.shape, Shape::Object { .. }) || self.is_optional { "" } else { " type=\"json\"" };
-        out.push_str(&format!("  <xs:element name=\"{element}\"{type_}>\n"));
-        annotate(out, 4, about);
+        let names = match &self.shape {
+            Shape::Object { fields, .. } if fields.iter().any(Field::tells_json) => {
+                format!(" xmlns:json=\"{}\"", ns::JSON_FORM)
+            }
+            _ => String::new(),
+        };
+        out.push_str(&format!("  <xs:element name=\"{element}\"{type_}{names}>\n"));
+        annotate(out, 4, format!("{about} {}", self.about).trim());
         match &self.shape {
             Shape::Object { fields, .. } => complex(out, 4, fields),
             _ if self.is_optional => {
                 let whole = Field {
-                    name: String::new(),
+                    name: WHOLE.to_owned(),
                     element: WHOLE.to_owned(),
                     about: "An object with any properties.".to_owned(),
                     is_required: false,
@@ -161,11 +189,12 @@ impl Form {
     /// The JSON of the payload, from the JSON of the tool.
     ///
     /// # Errors
-    /// [`Uncarried`] if the payload can't carry it.
-    pub(super) fn to_payload(&self, value: &str) -> Result<String, Uncarried> {
+    /// The reason why the value breaks the schema.
+    pub(super) fn to_payload(&self, value: &str) -> Result<Carried, String> {
         let mut out = String::with_capacity(value.len());
+        let mut is_whole = true;
         match &self.shape {
-            Shape::Object { .. } => self.shape.to_payload(value, "", &mut out)?,
+            Shape::Object { .. } => is_whole = self.shape.to_payload(value, "", &mut out)?,
             _ if self.is_optional => {
                 push_member(&mut out, '{', WHOLE);
                 out.push_str(value);
@@ -173,7 +202,7 @@ impl Form {
             }
             _ => out.push_str(value),
         }
-        Ok(out)
+        Ok(Carried { json: out, is_whole })
     }
 }
 
@@ -185,7 +214,7 @@ impl Shape {
                 let values = members(value)?;
                 let mut before = '{';
                 for field in fields {
-                    match values.get(&field.element) {
+                    match values.get(field.key()) {
                         Some(value) => {
                             push_member(out, std::mem::replace(&mut before, ','), &field.name);
                             field.to_tool(value.get(), out)?;
@@ -210,22 +239,23 @@ impl Shape {
         Ok(())
     }
 
-    /// Appends the JSON of the payload. Recurses as deep as the contract.
-    fn to_payload(&self, value: &str, place: &str, out: &mut String) -> Result<(), Uncarried> {
+    /// Appends the JSON of the payload, without properties that the schema allows and does not name; returns whether there are
+    /// none. Recurses as deep as the contract.
+    fn to_payload(&self, value: &str, place: &str, out: &mut String) -> Result<bool, String> {
+        let mut is_whole = true;
         match self {
             Self::Object { fields, is_open } => {
-                let broken = |_| Uncarried::Broken(format!("{place}: found {}, expected an object", excerpt(value)));
+                let broken = |_| format!("{place}: found {}, expected an object", excerpt(value));
                 let values = members(value).map_err(broken)?;
                 let mut before = '{';
                 for (name, value) in values {
-                    let Some(field) = fields.iter().find(|field| field.name == name) else {
-                        let broken = || Uncarried::Broken(format!("{place}/{name}: there is no such property"));
-                        return Err(if *is_open { Uncarried::Unnamed } else { broken() });
-                    };
-                    let is_left_out = value.get() == "null" && field.many.is_some() && field.is_nullable;
-                    if !is_left_out {
-                        push_member(out, std::mem::replace(&mut before, ','), &field.element);
-                        field.to_payload(value.get(), &format!("{place}/{name}"), out)?;
+                    match fields.iter().find(|field| field.name == name) {
+                        Some(field) => {
+                            push_member(out, std::mem::replace(&mut before, ','), field.key());
+                            is_whole &= field.to_payload(value.get(), &format!("{place}/{name}"), out)?;
+                        }
+                        None if *is_open => is_whole = false,
+                        None => return Err(format!("{place}/{name}: there is no such property")),
                     }
                 }
                 out.push_str(if before == '{' { "{}" } else { "}" });
@@ -243,16 +273,33 @@ impl Shape {
                     _ => (false, "a text"),
                 };
                 if !fits {
-                    return Err(Uncarried::Broken(format!("{place}: found {}, expected {expected}", excerpt(value))));
+                    return Err(format!("{place}: found {}, expected {expected}", excerpt(value)));
                 }
                 out.push_str(value);
             }
         }
-        Ok(())
+        Ok(is_whole)
     }
 }
 
 impl Field {
+    /// The name in the JSON of the payload: that of the tool, unless XML can't carry it.
+    fn key(&self) -> &str {
+        match carriable(&self.name) {
+            Cow::Borrowed(_) => &self.name,
+            Cow::Owned(_) => &self.element,
+        }
+    }
+
+    /// Returns whether its declaration, or one in it, tells the JSON.
+    fn tells_json(&self) -> bool {
+        let within = |shape: &Shape| match shape {
+            Shape::Object { fields, .. } => fields.iter().any(Self::tells_json),
+            Shape::Scalar(_) | Shape::Json => false,
+        };
+        self.many.is_some() || self.key() != self.element || within(&self.shape)
+    }
+
     fn to_tool(&self, value: &str, out: &mut String) -> Result<(), String> {
         if self.many.is_none() || !value.starts_with('[') {
             return if value == "null" && self.shape != Shape::Json {
@@ -272,23 +319,24 @@ impl Field {
         Ok(())
     }
 
-    fn to_payload(&self, value: &str, place: &str, out: &mut String) -> Result<(), Uncarried> {
+    fn to_payload(&self, value: &str, place: &str, out: &mut String) -> Result<bool, String> {
         if self.many.is_none() {
             if value == "null" && self.is_nullable {
                 out.push_str(value);
-                return Ok(());
+                return Ok(true);
             }
             return self.shape.to_payload(value, place, out);
         }
-        let broken = |_| Uncarried::Broken(format!("{place}: found {}, expected an array", excerpt(value)));
+        let broken = |_| format!("{place}: found {}, expected an array", excerpt(value));
         let items: Vec<&RawValue> = serde_json::from_str(value).map_err(broken)?;
+        let mut is_whole = true;
         out.push('[');
         for (at, item) in items.into_iter().enumerate() {
             out.push_str(if at > 0 { "," } else { "" });
-            self.shape.to_payload(item.get(), place, out)?;
+            is_whole &= self.shape.to_payload(item.get(), &format!("{place}/{at}"), out)?;
         }
         out.push(']');
-        Ok(())
+        Ok(is_whole)
     }
 }
 
@@ -334,10 +382,13 @@ impl<'s> Reader<'s> {
         self.elements.get() == 0 || self.text.get() == 0
     }
 
-    /// Follows references; `None` if they lead nowhere, or to anything but an object.
+    /// Follows references; `None` if they lead nowhere, to anything but an object, or are narrowed by what stands beside them.
     fn resolve(&self, mut schema: &'s Value) -> Option<&'s Value> {
         for _ in 0..REFERENCES {
             let Some(reference) = schema.get("$ref") else { return schema.is_object().then_some(schema) };
+            if !is_alone(schema, "$ref") {
+                return None;
+            }
             schema = self.root.pointer(reference.as_str()?.strip_prefix('#')?)?;
         }
         None
@@ -345,12 +396,19 @@ impl<'s> Reader<'s> {
 
     fn object(&self, schema: &'s Value, depth: usize) -> Shape {
         const BEYOND: [&str; 6] = ["allOf", "anyOf", "oneOf", "not", "if", "patternProperties"];
+        // The JSON of a payload has a meaning of its own for these, or no place.
+        let is_taken = |name: &str| name.is_empty() || name == "$" || name == "$any" || name.starts_with('@');
         let none = Map::new();
         let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
         let others = schema.get("additionalProperties");
-        let is_dictionary = others.is_some_and(|others| others.as_object().is_some_and(|others| !others.is_empty()));
+        let is_any = |others: &Value| others == &Value::Bool(true) || others.as_object().is_some_and(Map::is_empty);
+        // Without properties of its own it takes any object, or none.
+        let is_dictionary =
+            others.is_some_and(|others| *others != Value::Bool(false) && !(properties.is_empty() && is_any(others)));
         let has_rules = BEYOND.iter().any(|key| schema.get(key).is_some());
-        if is_dictionary || depth > DEEPEST || properties.len() > PROPERTIES || (has_rules && properties.is_empty()) {
+        let has_others = names_others(schema, properties, REFERENCES) || properties.keys().any(|name| is_taken(name));
+        let is_large = depth > DEEPEST || properties.len() > PROPERTIES;
+        if is_dictionary || is_large || has_others || (has_rules && properties.is_empty()) {
             return Shape::Json;
         }
         let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -394,30 +452,44 @@ impl<'s> Reader<'s> {
         field.is_nullable |= kinds.contains(&"null");
         let kinds: Vec<_> = kinds.into_iter().filter(|kind| *kind != "null").collect();
         field.shape = match kinds[..] {
-            ["array"] => {
+            // An element that repeats would not tell null, an empty array and none apart.
+            ["array"] if !field.is_nullable => {
                 let items = resolved.get("items").and_then(|items| self.resolve(items));
-                let item = items.map_or(Shape::Json, |items| self.value(items, depth));
                 let count = |key| resolved.get(key).and_then(Value::as_u64);
-                // An element that occurs once has a bare value as JSON; the server judges a second item.
+                // The server judges a second item where one is the most: the contract has repeated elements.
                 field.many = Some((count("minItems").unwrap_or(0), count("maxItems").map(|most| most.max(2))));
-                item
+                items.map_or(Shape::Json, |items| self.item(items, depth))
             }
-            _ => self.value(resolved, depth),
+            [only] => self.value(only, resolved, depth),
+            _ => Shape::Json,
         };
-        // The vocabulary has its own null.
-        field.is_nullable &= field.shape != Shape::Json || field.many.is_some();
+        if field.shape == Shape::Json && field.many.is_none() {
+            // The vocabulary has its own null.
+            field.is_nullable = false;
+            let words = written(resolved);
+            if !words.is_empty() && self.takes(0, words.len()) {
+                field.about = format!("{} {words}", field.about).trim().to_owned();
+            }
+        }
         field
     }
 
-    /// The shape of a value that is no array.
-    fn value(&self, schema: &'s Value, depth: usize) -> Shape {
-        let kinds: Vec<_> = kinds(schema).into_iter().filter(|kind| *kind != "null").collect();
-        match kinds[..] {
-            ["object"] => match self.object(schema, depth) {
+    /// The shape of an item of an array.
+    fn item(&self, schema: &'s Value, depth: usize) -> Shape {
+        match kinds(schema)[..] {
+            [only] => self.value(only, schema, depth),
+            _ => Shape::Json,
+        }
+    }
+
+    /// The shape of a value of one kind, which is no array.
+    fn value(&self, kind: &str, schema: &'s Value, depth: usize) -> Shape {
+        match kind {
+            "object" => match self.object(schema, depth) {
                 Shape::Object { fields, .. } if fields.is_empty() => Shape::Json,
                 shape => shape,
             },
-            [kind @ ("string" | "integer" | "number" | "boolean")] => {
+            "string" | "integer" | "number" | "boolean" => {
                 let constants = schema.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
                 if !self.takes(constants, 0) {
                     return Shape::Json;
@@ -431,10 +503,45 @@ impl<'s> Reader<'s> {
     }
 }
 
+/// Returns whether nothing beside a keyword narrows the value.
+fn is_alone(schema: &Value, keyword: &str) -> bool {
+    let is_word = |key: &str| key == keyword || WORDS.contains(&key) || key.starts_with("x-");
+    schema.as_object().is_some_and(|schema| schema.keys().all(|key| is_word(key)))
+}
+
+/// Returns whether an object may have properties that only its rules name. Recurses as deep as rules nest, up to `depth`.
+fn names_others(schema: &Value, known: &Map<String, Value>, depth: usize) -> bool {
+    const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+    const SINGLE: [&str; 3] = ["if", "then", "else"];
+    let has_other = |schema: &Value| {
+        let named = schema.get("properties").and_then(Value::as_object);
+        schema.get("$ref").is_some()
+            || named.is_some_and(|named| named.keys().any(|name| !known.contains_key(name)))
+            || depth == 0
+            || names_others(schema, known, depth - 1)
+    };
+    let lists = LISTS.into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
+    let dependent = schema.get("dependentSchemas").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    let single = SINGLE.into_iter().filter_map(|key| schema.get(key));
+    let patterns = schema.get("patternProperties").and_then(Value::as_object);
+    patterns.is_some_and(|patterns| !patterns.is_empty()) || lists.chain(dependent).chain(single).any(has_other)
+}
+
+/// The JSON Schema of an object that is any JSON in the contract, for a reader; nothing of other values, and of a long one.
+fn written(schema: &Value) -> String {
+    let text = schema.get("properties").map(|_| schema.to_string()).unwrap_or_default();
+    match text.is_empty() || text.len() > SCHEMA {
+        true => String::new(),
+        false => format!("JSON Schema: {text}"),
+    }
+}
+
 /// The schema besides `null` of a choice of the two.
 fn nullable(schema: &Value) -> Option<&Value> {
-    let choice = schema.get("anyOf").or_else(|| schema.get("oneOf"))?.as_array()?;
-    let is_null = |schema: &&Value| schema.get("type").and_then(Value::as_str) == Some("null");
+    let keyword = ["anyOf", "oneOf"].into_iter().find(|key| schema.get(key).is_some())?;
+    let choice = schema.get(keyword)?.as_array().filter(|_| is_alone(schema, keyword))?;
+    let is_null =
+        |schema: &&Value| schema.get("type").and_then(Value::as_str) == Some("null") && is_alone(schema, "type");
     let mut others = choice.iter().filter(|schema| !is_null(schema));
     let one = others.next()?;
     (choice.len() == 2 && others.next().is_none()).then_some(one)
@@ -446,9 +553,13 @@ fn kinds(schema: &Value) -> Vec<&str> {
     if BEYOND.iter().any(|key| schema.get(key).is_some()) {
         return Vec::new();
     }
+    // Null is a value only if it is among the constants, too.
+    let has_null = || constants(schema).is_none_or(|constants| constants.iter().any(|value| value.is_null()));
     match schema.get("type") {
         Some(Value::String(kind)) => vec![kind],
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+        Some(Value::Array(kinds)) => {
+            kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null" || has_null()).collect()
+        }
         _ if is_object(schema) => vec!["object"],
         _ => {
             let constants = constants(schema).unwrap_or_default();
@@ -466,9 +577,10 @@ fn is_object(schema: &Value) -> bool {
     }
 }
 
-/// The values of `enum` or `const`.
+/// The values of `enum` or `const`; of both, those that are in both.
 fn constants(schema: &Value) -> Option<Vec<&Value>> {
     match (schema.get("const"), schema.get("enum")) {
+        (Some(only), Some(Value::Array(all))) => Some(all.iter().filter(|value| *value == only).collect()),
         (Some(only), _) => Some(vec![only]),
         (None, Some(Value::Array(all))) => Some(all.iter().collect()),
         _ => None,
@@ -489,7 +601,8 @@ fn scalar(kind: &str, schema: &Value) -> Option<Scalar> {
         facets.push_str("\"/>");
     };
     if let Some(constants) = constants(schema) {
-        for value in constants.into_iter().filter(|value| !value.is_null()) {
+        let values: Vec<&Value> = constants.into_iter().filter(|value| !value.is_null()).collect();
+        for value in &values {
             match (value, base) {
                 (Value::String(text), "xs:string") => facet("enumeration", text),
                 (Value::Number(number), "xs:integer") if number.is_i64() => facet("enumeration", &number.to_string()),
@@ -498,7 +611,14 @@ fn scalar(kind: &str, schema: &Value) -> Option<Scalar> {
                 _ => return None,
             }
         }
-        return Some(Scalar { base, facets });
+        match values[..] {
+            [] => return None,
+            // A truth value has no enumeration in XML Schema 1.0.
+            [Value::Bool(first), ..] if values.iter().all(|value| *value == values[0]) => {
+                facet("pattern", if *first { "true|1" } else { "false|0" });
+            }
+            _ => {}
+        }
     }
     match base {
         "xs:string" => {
@@ -602,8 +722,17 @@ impl Field {
             Some(most) => out.push_str(&format!(" maxOccurs=\"{most}\"")),
             None => out.push_str(" maxOccurs=\"unbounded\""),
         }
-        if self.is_nullable && self.many.is_none() {
+        if self.is_nullable {
             out.push_str(" nillable=\"true\"");
+        }
+        if self.key() != self.element {
+            out.push_str(" json:key=\"");
+            escape_lossy(out, self.key(), EscapeContext::Attribute);
+            out.push('"');
+        }
+        if let Some((least, _)) = self.many {
+            let array = if self.is_required && least == 0 { "always" } else { "optional" };
+            out.push_str(&format!(" json:array=\"{array}\""));
         }
         let simple = match &self.shape {
             Shape::Scalar(Scalar { base, facets }) if facets.is_empty() => Some(*base),

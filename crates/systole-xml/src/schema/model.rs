@@ -40,11 +40,11 @@ pub(crate) struct Element {
     pub(crate) constraints: Vec<String>,
     /// Examples that the author gave, as serde_json writes them.
     pub(crate) hints: Vec<Value>,
-    /// The property of a JSON Schema that it comes from.
+    /// The property of JSON that it comes from, if a JSON Schema or the declaration tells it.
     pub(crate) json: Option<Box<JsonElement>>,
 }
 
-/// The property of a JSON Schema that an element comes from.
+/// The property that is an element in JSON.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonElement {
     /// The name, which XML may not allow.

@@ -20,6 +20,8 @@ pub const XLINK: &str = "http://www.w3.org/1999/xlink";
 pub const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 /// JSON values as XML: the functions and operators of XPath, whose `json-to-xml` makes them (XSLT 3.0, section 22).
 pub const JSON: &str = "http://www.w3.org/2005/xpath-functions";
+/// Attributes of element declarations in XML Schema that tell the JSON of the element: `key` and `array`.
+pub const JSON_FORM: &str = "urn:systole:json:v1";
 /// XML Signature (XML-Signature Syntax and Processing 1.1).
 pub const DSIG: &str = "http://www.w3.org/2000/09/xmldsig#";
 /// The elements that version 1.1 of XML Signature adds.

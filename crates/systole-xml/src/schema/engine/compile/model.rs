@@ -18,12 +18,12 @@ use crate::schema::engine::grammar::{
     AttributeUse, Attributes, Content as Compiled, ElementId, Grammar, Name, TypeId, UNBOUNDED, Wildcard,
 };
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::model::{self, Beside, Complex, Content, Model, Type};
+use crate::schema::model::{self, Beside, Complex, Content, JsonElement, Model, Type};
 use crate::schema::simple::{SimpleType, XsdType};
 use crate::schema::source::Place;
 use crate::schema::source::read::Reader;
 use crate::schema::source::tree::NodeId;
-use crate::vocab::QName;
+use crate::vocab::{QName, ns};
 
 /// The components of a schema that remain once its grammar is compiled.
 pub(in crate::schema) struct Components<'r, 'a> {
@@ -233,8 +233,31 @@ impl Projection<'_, '_, '_> {
             nillable,
             constraints,
             hints: Vec::new(),
-            json: None,
+            json: self.json(id)?,
         })
+    }
+
+    /// The property of JSON that the declaration of an element tells. A name with a meaning of its own in JSON tells none.
+    fn json(&mut self, id: ElementId) -> Option<Option<Box<JsonElement>>> {
+        let components = self.components;
+        let place = &components.declared[id.index()];
+        let tree = &components.reader.document(place).tree;
+        let told = |name: &str| {
+            let is_told = |(written, _): &(&str, &str)| {
+                let (prefix, local) = written.split_once(':').unwrap_or_default();
+                local == name && tree.resolve(place.node, prefix) == ns::JSON_FORM
+            };
+            tree.attributes(place.node).find(is_told).map(|(_, value)| value)
+        };
+        let is_free = |key: &&str| !key.is_empty() && *key != "$" && *key != "$any" && !key.starts_with('@');
+        let (key, array) = (told("key").filter(is_free), told("array"));
+        if key.is_none() && array.is_none() {
+            return Some(None);
+        }
+        let key = key.or(tree.get(place.node, "name")).unwrap_or_default().to_owned();
+        self.spend_on_text(&key, NAME)?;
+        let json = JsonElement { key, many: array.is_some(), always: array == Some("always"), null: false };
+        Some(Some(Box::new(json)))
     }
 
     fn name(&mut self, name: &Name) -> Option<(Arc<str>, String)> {
