@@ -19,6 +19,9 @@ const SKILLS: &str = "skills";
 /// of a skill whose name is the text of its entry. No tool has an argument of this name.
 const KEPT: &str = "\0json";
 
+/// Levels of the structured content of a result, at most: the library reads 127 of a message, and two are around it.
+const DEEPEST: usize = 125;
+
 /// The members of an object as they are written.
 type Members<'t> = BTreeMap<String, &'t RawValue>;
 
@@ -39,8 +42,31 @@ pub(super) fn wrap(message: &[u8]) -> Cow<'_, [u8]> {
     wrapped
 }
 
+/// Text within a message as a string; it stays if it nests deeper than the library reads, which refuses the message then.
 fn as_string(text: &str) -> Vec<u8> {
-    serde_json::to_vec(text).unwrap_or_else(|_| text.into())
+    match levels(text) > DEEPEST {
+        true => text.into(),
+        false => serde_json::to_vec(text).unwrap_or_else(|_| text.into()),
+    }
+}
+
+/// The levels of objects and arrays in JSON.
+fn levels(json: &str) -> usize {
+    let (mut depth, mut most, mut in_string, mut is_escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if std::mem::take(&mut is_escaped) => {}
+            b'\\' => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                most = most.max(depth);
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
 }
 
 /// A list whose entries are skills for the library, whatever they are: each has the text of an entry as its name.
@@ -148,6 +174,20 @@ mod tests {
         for other in [&br#"{"result":{"a":"structuredContent"}}"#[..], b"{structuredContent", b"[]", b"{\"result\":1}"]
         {
             assert!(matches!(wrap(other), Cow::Borrowed(_)));
+        }
+    }
+
+    #[test]
+    fn content_that_nests_too_deep_for_the_library_is_not_kept_from_it() {
+        let message = |levels: usize| {
+            let content = format!("{{\"[\":{}1{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[],"structuredContent":{content}}}}}"#)
+        };
+        let value: Value = serde_json::from_slice(&wrap(message(DEEPEST).as_bytes())).unwrap();
+        assert!(value["result"][STRUCTURED].is_string());
+        assert!(serde_json::from_str::<Value>(&message(DEEPEST)).is_ok(), "the library reads it");
+        for levels in [DEEPEST + 1, 5000] {
+            assert!(serde_json::from_slice::<Value>(&wrap(message(levels).as_bytes())).is_err(), "{levels}");
         }
     }
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, CreateMessageRequestMethod, CreateMessageRequestParams,
-    CreateMessageResult, CustomResult, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
-    ErrorCode, ErrorData, FormElicitationCapability, Implementation, ListToolsRequest, LoggingMessageNotificationParam,
-    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, SamplingCapability, ServerPeerInfo,
-    ServerResult, SubscriptionFilter,
+    CreateMessageResult, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation, ListToolsRequest,
+    LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
+    SamplingCapability, ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RequestContext,
@@ -574,6 +574,25 @@ impl ClientHandler for Client {
         let (answer, answered) = oneshot::channel();
         self.tell(Event::Question(Question::Sampling(asked, answer)));
         answered.await.unwrap_or_else(|_| Err(refused("the call that the request is about has ended")))
+    }
+
+    /// A method that is none of the protocol, or one whose parameters are none of it.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        let params = params.unwrap_or_default();
+        let mistake = match method.as_str() {
+            "sampling/createMessage" if self.asks.sampling => {
+                serde_json::from_value::<CreateMessageRequestParams>(params).err()
+            }
+            "elicitation/create" => serde_json::from_value::<ElicitRequestParams>(params).err(),
+            _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
+        };
+        let why = mistake.map_or_else(|| "they are none of the protocol".to_owned(), |error| error.to_string());
+        Err(ErrorData::invalid_params(format!("the parameters of {method} are wrong: {why}"), None))
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
