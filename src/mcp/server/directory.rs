@@ -52,6 +52,10 @@ impl Face {
         params: GetPromptRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        if let Some(name) = Written::text(&context.extensions)?.and_then(|written| repeated_key(&written)) {
+            let why = format!("/{name}: the argument is repeated: write it once");
+            return Err(ErrorData::invalid_params(why, Some(json!({ "pointer": format!("/{name}") }))));
+        }
         let tools = self.tools(&who.client);
         let Some(call) = tools.prompt(&params.name) else {
             let call = tools.call(&params.name).ok_or_else(|| {
@@ -61,10 +65,6 @@ impl Face {
             let message = PromptMessage::new_text(Role::User, call.schema.prompt());
             return Ok(GetPromptResponse::Complete(GetPromptResult::new(vec![message])));
         };
-        if let Some(name) = Written::text(&context.extensions)?.and_then(|written| repeated_key(&written)) {
-            let why = format!("/{name}: the argument is repeated: write it once");
-            return Err(ErrorData::invalid_params(why, Some(json!({ "pointer": format!("/{name}") }))));
-        }
         let wanted = Wanted {
             name: &params.name,
             object: object(Some(as_values(call.schema.json_schema(), params.arguments.unwrap_or_default())?)),

@@ -21,7 +21,8 @@ use systole_core::vocab::Name;
 use url::Url;
 
 use super::handler::{Handler, admit};
-use super::written::{Message, Written, bare, exact};
+use super::stdio::{self, id_in};
+use super::written::{Message, Written, bare, exact, flaw};
 use super::{Face, Server};
 use crate::gateway::facade::{AppState, Call, Caller, Problem, refusal, schema};
 
@@ -116,6 +117,9 @@ impl Http {
         if method == Method::POST && session.is_none() && begins(&body) {
             self.has_room(principal).await?;
         }
+        if let Some((code, why)) = flaw(&body).filter(|_| method == Method::POST) {
+            return Ok(none_of_protocol(id_in(&body).unwrap_or("null"), code, &why));
+        }
         if let Some(written) = Written::of(&body) {
             parts.extensions.insert(written);
         }
@@ -132,10 +136,7 @@ impl Http {
             return Ok(as_kept(response).await);
         }
         if let Some((code, why)) = mistake(status) {
-            let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": why } });
-            let head = [(header::CONTENT_TYPE, "application/json")];
-            let response = (StatusCode::BAD_REQUEST, head, error.to_string()).into_response();
-            return Ok(refusal(response, &why));
+            return Ok(none_of_protocol("null", code, &why));
         }
         if let Some(id) = &session
             && status == StatusCode::NOT_FOUND
@@ -221,6 +222,13 @@ fn begins(body: &[u8]) -> bool {
         // Such as one that has two methods.
         Err(_) => true,
     }
+}
+
+/// The answer to a body that is no message, or one with a flaw; `id` as JSON.
+fn none_of_protocol(id: &str, code: i32, why: &str) -> Response {
+    let head = [(header::CONTENT_TYPE, "application/json")];
+    let response = (StatusCode::BAD_REQUEST, head, stdio::refusal(id, code, why)).into_response();
+    refusal(response, why)
 }
 
 /// The code of JSON-RPC for a body that is no message, and the reason.

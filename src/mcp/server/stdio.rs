@@ -15,14 +15,14 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
-use rmcp::model::ClientJsonRpcMessage;
-use serde::Deserialize;
+use rmcp::model::{ClientJsonRpcMessage, NumberOrString};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::time::{sleep, timeout};
 
-use super::written::bare;
+use super::written::{bare, flaw};
 
 /// Most bytes of a line of a host, for the relay and for the organism.
 pub(super) const LINE: usize = 16 << 20;
@@ -69,7 +69,8 @@ pub async fn serve_stdio<C: Future<Output = io::Result<LineStream>>>(connect: im
 /// The parts of a message that a relay reads.
 #[derive(Deserialize)]
 struct Head<'l> {
-    #[serde(borrow, default)]
+    /// `null` is an id that is wrong, not one that is missing.
+    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'l RawValue>,
     #[serde(default)]
     method: Option<String>,
@@ -77,6 +78,11 @@ struct Head<'l> {
     params: Option<&'l RawValue>,
     #[serde(borrow, default)]
     result: Option<&'l RawValue>,
+}
+
+/// A member that is there, whatever its value is.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// The parameters of a cancellation.
@@ -111,8 +117,8 @@ enum Way<'l> {
     On(Cow<'l, [u8]>),
     /// Nowhere: it needs no answer.
     Nowhere,
-    /// Back to the host.
-    Back(Value),
+    /// Back to the host: an answer.
+    Back(Vec<u8>),
 }
 
 async fn relay<C: Future<Output = io::Result<LineStream>>>(
@@ -166,7 +172,7 @@ async fn relay<C: Future<Output = io::Result<LineStream>>>(
                             break;
                         },
                         Way::Nowhere => {}
-                        Way::Back(answer) => write(&mut output, answer.to_string().as_bytes()).await?,
+                        Way::Back(answer) => write(&mut output, &answer).await?,
                     }
                 }
             }
@@ -212,48 +218,56 @@ impl Host {
             return Way::Nowhere;
         }
         let is_object = line.trim_ascii_start().starts_with(b"{");
+        let flaw = flaw(line).filter(|_| is_object);
         let head = match serde_json::from_slice::<Head<'_>>(line) {
             // A list would be read as the members in their order.
             Ok(head) if is_object => head,
             read => {
                 let error = read.err().map(|error| error.to_string()).unwrap_or_default();
                 let (code, why) = match serde_json::from_slice::<&RawValue>(line) {
+                    Ok(_) if flaw.is_some() => flaw.unwrap_or_default(),
                     Ok(_) if is_object => (-32600, format!("the message is none of the protocol: {error}")),
                     Ok(_) => (-32600, "a line is one JSON-RPC object; batches are none of this revision".to_owned()),
                     Err(error) => (-32700, format!("the line is no JSON: {error}")),
                 };
                 // Of an object whose other members are wrong, such as one that stands there twice.
                 let id = if is_object { id_in(line).unwrap_or("null") } else { "null" };
-                return Way::Back(parsed(&refusal(id, code, &why)));
+                return Way::Back(refusal(id, code, &why));
             }
         };
-        let id = head.id.map(|id| id.get().to_owned());
+        // Written as it is, so that a number which is none of the protocol keeps its digits.
+        let known = head.id.map(RawValue::get).filter(|id| is_known(id)).unwrap_or("null");
+        if head.method.is_some() && head.id.is_some_and(|id| serde_json::from_str::<NumberOrString>(id.get()).is_err())
+        {
+            let why = "the id of a request is a text, or a whole number from -2^63 to 2^63 - 1: write another one";
+            return Way::Back(refusal(known, -32600, why));
+        }
+        if let Some((code, why)) = flaw {
+            return match head.id {
+                Some(_) => Way::Back(refusal(known, code, &why)),
+                // A notification has no answer.
+                None => Way::Nowhere,
+            };
+        }
         let message = |line: &[u8]| serde_json::from_slice::<ClientJsonRpcMessage>(line).map(drop);
         let read = message(line).or_else(|error| bare(line).map_or(Err(error), |bare| message(&bare)));
         if let Err(error) = read {
             let why = format!("the message is none of the protocol: {error}");
-            let id: Value = id.and_then(|id| serde_json::from_str(&id).ok()).unwrap_or_default();
-            return match head.method.is_some() && id.is_null() {
-                // A notification has no answer.
+            return match head.method.is_some() && head.id.is_none() {
                 true => Way::Nowhere,
-                false => Way::Back(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32600, "message": why } })),
+                false => Way::Back(refusal(known, -32600, &why)),
             };
         }
+        let id = head.id.map(|id| id.get().to_owned());
         match (head.method.as_deref(), id) {
             (Some(_), Some(id)) => {
                 if self.open.iter().any(|(open, _)| *open == id) {
-                    return Way::Back(parsed(&refusal(
-                        &id,
-                        -32600,
-                        "a request with that id has no answer yet: use another id",
-                    )));
+                    let why = "a request with that id has no answer yet: use another id";
+                    return Way::Back(refusal(&id, -32600, why));
                 }
                 if self.open.len() >= OPEN {
-                    return Way::Back(parsed(&refusal(
-                        &id,
-                        -32603,
-                        &format!("{OPEN} requests have no answer yet: wait for some"),
-                    )));
+                    let why = format!("{OPEN} requests have no answer yet: wait for some");
+                    return Way::Back(refusal(&id, -32603, &why));
                 }
                 self.has_begun = true;
                 self.open.push((id, line.to_vec()));
@@ -365,17 +379,18 @@ pub(super) fn spliced(line: &[u8], part: &RawValue, with: &str) -> Vec<u8> {
 }
 
 /// The id of a message, as JSON, from its beginning, where it stands in front of the parameters.
-fn id_in(beginning: &[u8]) -> Option<&str> {
+pub(super) fn id_in(beginning: &[u8]) -> Option<&str> {
     let text = beginning.utf8_chunks().next()?.valid();
     let members = &text[..text.find("\"params\"").unwrap_or(text.len())];
     let value = members.split_once("\"id\"")?.1.trim_start().strip_prefix(':')?.trim_start();
     let mut values = serde_json::Deserializer::from_str(value).into_iter::<Value>();
-    let id = values.next()?.ok()?;
-    (id.is_string() || id.is_number()).then(|| value[..values.byte_offset()].trim_end())
+    values.next()?.ok()?;
+    Some(value[..values.byte_offset()].trim_end()).filter(|id| is_known(id))
 }
 
-fn parsed(line: &[u8]) -> Value {
-    serde_json::from_slice(line).unwrap_or_default()
+/// Returns whether an id is a text or a number, which an answer may have.
+fn is_known(id: &str) -> bool {
+    serde_json::from_str::<Value>(id).is_ok_and(|id| id.is_string() || id.is_number())
 }
 
 /// The refusal of a request; `id` as JSON.
@@ -461,9 +476,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 mod tests {
     use super::*;
 
+    fn parsed(line: &[u8]) -> Value {
+        serde_json::from_slice(line).unwrap()
+    }
+
     fn back(way: Way) -> Value {
         match way {
-            Way::Back(answer) => answer,
+            Way::Back(answer) => parsed(&answer),
             Way::On(_) => panic!("it goes on"),
             Way::Nowhere => panic!("it goes nowhere"),
         }
@@ -478,6 +497,60 @@ mod tests {
         assert_eq!((&wrong["id"], &wrong["error"]["code"]), (&json!(5), &json!(-32600)));
         assert!(matches!(host.reads(b"  "), Way::Nowhere));
         assert!(matches!(host.reads(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), Way::Nowhere));
+    }
+
+    #[test]
+    fn a_request_whose_id_is_none_is_answered_and_the_id_keeps_its_digits() {
+        let mut host = Host::default();
+        let mut answer =
+            |id: &str| match host.reads(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).as_bytes()) {
+                Way::Back(answer) => String::from_utf8(answer).unwrap(),
+                other => panic!("{id}: {other:?}"),
+            };
+        for (id, told) in [
+            ("null", "null"),
+            ("1e400", "null"),
+            (r#""\ud800""#, "null"),
+            ("[1]", "null"),
+            ("true", "null"),
+            ("1.5", "1.5"),
+            ("12345678901234567890123", "12345678901234567890123"),
+        ] {
+            let answer = answer(id);
+            assert!(answer.contains(&format!(r#""id":{told},"#)) && answer.contains("-32600"), "{id}: {answer}");
+            assert!(answer.contains("the id of a request is"), "{answer}");
+        }
+        assert!(host.open.is_empty());
+        for id in ["1", "-0", "1.0", "9223372036854775807", r#""""#, r#""\u00e9""#] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            assert!(matches!(host.reads(line.as_bytes()), Way::On(_)), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_member_is_named() {
+        let mut host = Host::default();
+        for (line, code, why) in [
+            (r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"ping"}"#, -32600, "'jsonrpc' is repeated"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}"#, -32600, "'method' is repeated"),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{},"_meta":{}}}"#,
+                -32602,
+                "'_meta' is repeated in params",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{},"capabilities":{}}}"#,
+                -32602,
+                "'capabilities' is repeated in params",
+            ),
+        ] {
+            let answer = back(host.reads(line.as_bytes()));
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(code)), "{line}: {answer}");
+            assert!(answer["error"]["message"].as_str().unwrap().contains(why), "{line}: {answer}");
+        }
+        let notification = br#"{"jsonrpc":"2.0","method":"notifications/x","params":{"a":1,"a":2}}"#;
+        assert!(matches!(host.reads(notification), Way::Nowhere), "it has no answer");
+        assert!(!host.has_begun);
     }
 
     #[tokio::test]

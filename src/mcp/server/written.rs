@@ -1,5 +1,6 @@
-//! JSON of calls and of results as it is written: a number keeps its digits, and a key that stands there twice is seen. The crate
-//! `rmcp` has values of `serde_json` in both directions, which keep neither.
+//! JSON of messages as it is written: a number keeps its digits, and a key that stands there twice is seen. The crate `rmcp` has
+//! values of `serde_json` in both directions, which keep neither, and takes parameters that it can't read for none where they may
+//! be left out. So each message is looked at before it goes there ([`flaw`]).
 //!
 //! Arguments are read beside `rmcp` ([`Written`]). JSON of a result goes through it as a text ([`kept`]), which is written as it is
 //! at the border behind it ([`exact`]).
@@ -8,9 +9,9 @@ use std::collections::HashSet;
 use std::fmt;
 
 use bytes::Bytes;
-use rmcp::model::{ErrorData, Extensions};
+use rmcp::model::{ErrorData, Extensions, PaginatedRequestParams};
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -18,6 +19,8 @@ use super::stdio::spliced;
 
 /// The methods whose arguments are read here.
 const METHODS: [&str; 2] = ["tools/call", "prompts/get"];
+/// Levels of a message that are looked at: the library reads no more.
+const DEEPEST: usize = 128;
 /// The key of JSON on its way through the library. Nothing else has it: it has a character that XML can't carry.
 const KEPT: &str = "\0json";
 /// The beginning of such JSON.
@@ -51,9 +54,6 @@ impl Written {
             Ok(_) => return None,
             Err(error) => return Some(Self(Err(error.to_string()))),
         };
-        if let Some(key) = params.and_then(|params| repeated_key(params.get().as_bytes())) {
-            return Some(Self(Err(format!("the member '{}' is repeated: write it once", key.escape_debug()))));
-        }
         let arguments = params.map(|params| serde_json::from_str::<Params<'_>>(params.get())).transpose();
         let arguments = arguments.map(|params| params.and_then(|params| params.arguments));
         let text = |arguments: &RawValue| Bytes::copy_from_slice(arguments.get().as_bytes());
@@ -88,37 +88,104 @@ pub(super) fn bare(message: &[u8]) -> Option<Vec<u8>> {
     is_unread.then(|| spliced(message, arguments, "{}"))
 }
 
-/// The key that an object has twice.
-pub(super) fn repeated_key(object: &[u8]) -> Option<String> {
-    serde_json::from_slice::<Keys>(object).ok()?.0
+/// The code of JSON-RPC for a message whose members are wrong, and the reason: one that stands there twice, of which readers take the
+/// first, the last or both, and parameters of a list that are none. Arguments are judged by their contract.
+pub(super) fn flaw(message: &[u8]) -> Option<(i32, String)> {
+    let members = serde_json::from_slice::<Members<'_>>(message).ok()?.0;
+    let repeated = |key: &str, place: &str| {
+        let at = if place.is_empty() { String::new() } else { format!(" in {}", place.escape_debug()) };
+        format!("the member '{}' is repeated{at}: write it once", key.escape_debug())
+    };
+    if let Some(key) = twice(&members) {
+        return Some((-32600, repeated(key, "")));
+    }
+    let text = |wanted: &str| members.iter().find(|(key, _)| key == wanted).map(|(_, value)| value.get());
+    let method = text("method").and_then(|method| serde_json::from_str::<String>(method).ok()).unwrap_or_default();
+    for (key, value) in &members {
+        if key != "params" {
+            if let Some((place, key)) = within(value.get(), key) {
+                return Some((-32600, repeated(&key, &place)));
+            }
+            continue;
+        }
+        let Ok(params) = serde_json::from_str::<Members<'_>>(value.get()) else { continue };
+        if let Some(key) = twice(&params.0) {
+            return Some((-32602, repeated(key, "params")));
+        }
+        for (key, value) in params.0.iter().filter(|(key, _)| key != "arguments" || !METHODS.contains(&&*method)) {
+            if let Some((place, key)) = within(value.get(), &format!("params.{key}")) {
+                return Some((-32602, repeated(&key, &place)));
+            }
+        }
+    }
+    let params = text("params").filter(|_| method.ends_with("/list"))?;
+    let error = serde_json::from_str::<Option<PaginatedRequestParams>>(params).err()?;
+    Some((
+        -32602,
+        format!("the parameters of {method} are wrong: {error}: the cursor is a text, that of the last page"),
+    ))
 }
 
-/// The first key of an object that is repeated.
-struct Keys(Option<String>);
+/// The members of an object as they are written.
+struct Members<'m>(Vec<(String, &'m RawValue)>);
 
-impl<'de> Deserialize<'de> for Keys {
+impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct All;
         impl<'de> Visitor<'de> for All {
-            type Value = Keys;
+            type Value = Members<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
-                let (mut known, mut repeated) = (HashSet::new(), None);
-                while let Some(key) = map.next_key::<String>()? {
-                    map.next_value::<IgnoredAny>()?;
-                    if let Some(key) = known.replace(key) {
-                        repeated.get_or_insert(key);
-                    }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut all = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    all.push(member);
                 }
-                Ok(Keys(repeated))
+                Ok(Members(all))
             }
         }
         deserializer.deserialize_map(All)
     }
+}
+
+/// The first key that stands twice.
+fn twice<'k>(members: &'k [(String, &RawValue)]) -> Option<&'k str> {
+    let mut known = HashSet::new();
+    members.iter().map(|(key, _)| key.as_str()).find(|key| !known.insert(*key))
+}
+
+/// The place of the first object in a value that has a key twice, and the key. A value that the library can't read, such as one that
+/// nests too deep for it, has none. Takes no stack.
+fn within(value: &str, place: &str) -> Option<(String, String)> {
+    let mut pending = vec![(value, place.to_owned(), 0)];
+    while let Some((value, place, depth)) = pending.pop() {
+        match value.as_bytes().first() {
+            _ if depth > DEEPEST => {}
+            Some(b'{') => {
+                let members = serde_json::from_str::<Members<'_>>(value).ok()?.0;
+                if let Some(key) = twice(&members) {
+                    return Some((place, key.to_owned()));
+                }
+                let inner = members.into_iter().rev();
+                pending.extend(inner.map(|(key, value)| (value.get(), format!("{place}.{key}"), depth + 1)));
+            }
+            Some(b'[') => {
+                let items: Vec<&RawValue> = serde_json::from_str(value).ok()?;
+                let inner = items.into_iter().enumerate().rev();
+                pending.extend(inner.map(|(at, value)| (value.get(), format!("{place}.{at}"), depth + 1)));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The key that an object has twice.
+pub(super) fn repeated_key(object: &[u8]) -> Option<String> {
+    twice(&serde_json::from_slice::<Members<'_>>(object).ok()?.0).map(str::to_owned)
 }
 
 /// JSON as a value that keeps its text until [`exact`] writes it.
@@ -179,10 +246,6 @@ mod tests {
         let kept = call(&format!(r#"{{"name":"x","arguments":{exact}}}"#)).unwrap().unwrap().unwrap();
         assert_eq!(kept, exact);
         assert_eq!(call(r#"{"name":"x"}"#), Some(Ok(None)));
-        let twice = call(r#"{"name":"x","arguments":{},"arguments":{}}"#).unwrap().unwrap_err();
-        assert!(twice.contains("'arguments' is repeated"), "{twice}");
-        let twice = call(r#"{"name":"x","arguments":{},"name":"y"}"#).unwrap().unwrap_err();
-        assert!(twice.contains("'name' is repeated"), "{twice}");
         assert!(text(r#"{"id":1,"method":"ping"}"#).is_none());
     }
 
@@ -198,6 +261,46 @@ mod tests {
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(200), "]".repeat(200));
         assert_eq!(call(&deep).as_deref(), Some(without));
         assert_eq!((call(r#"{"a":1}"#), call("[1e400]"), bare(br#"{"method":"ping"}"#)), (None, None, None));
+    }
+
+    #[test]
+    fn a_member_that_is_repeated_is_a_flaw_wherever_it_stands() {
+        for (message, code, why) in [
+            (r#"{"jsonrpc":"2.0","id":1,"jsonrpc":"2.0","method":"ping"}"#, -32600, "the member 'jsonrpc' is repeated"),
+            (r#"{"id":1,"id":2,"method":"ping"}"#, -32600, "the member 'id' is repeated"),
+            (r#"{"id":1,"result":{"a":{"b":1,"b":2}}}"#, -32600, "the member 'b' is repeated in result.a"),
+            (r#"{"method":"x","params":{"a":1,"\u0061":2}}"#, -32602, "the member 'a' is repeated in params"),
+            (
+                r#"{"params":{"_meta":{"t":1,"t":1}},"method":"x"}"#,
+                -32602,
+                "the member 't' is repeated in params._meta",
+            ),
+            (r#"{"method":"x","params":{"a":[0,{"b":1,"b":1}]}}"#, -32602, "the member 'b' is repeated in params.a.1"),
+            (
+                r#"{"method":"tools/call","params":{"name":"x","arguments":{},"arguments":{}}}"#,
+                -32602,
+                "the member 'arguments' is repeated in params",
+            ),
+            (r#"{"method":"tools/list","params":{"cursor":5}}"#, -32602, "the cursor is a text"),
+            (r#"{"method":"prompts/list","params":[5]}"#, -32602, "the parameters of prompts/list are wrong"),
+        ] {
+            let (found, said) = flaw(message.as_bytes()).unwrap_or_else(|| panic!("{message}"));
+            assert!(found == code && said.contains(why), "{message}: {found} {said}");
+        }
+        let deep = format!(r#"{{"method":"x","params":{{"a":{}1{}}}}}"#, "[".repeat(50_000), "]".repeat(50_000));
+        for message in [
+            r#"{"method":"tools/call","params":{"name":"x","arguments":{"a":1,"a":2}}}"#,
+            r#"{"method":"tools/list","params":{"cursor":null}}"#,
+            r#"{"method":"tools/list","params":{"cursor":"5"}}"#,
+            r#"{"method":"tools/list"}"#,
+            r#"{"method":"tools/list","params":null}"#,
+            r#"{"a":{"b":1},"c":{"b":1},"d":[{"b":1},{"b":1}]}"#,
+            "[]",
+            "{nonsense",
+            &deep,
+        ] {
+            assert_eq!(flaw(message.as_bytes()), None, "{message:.200}");
+        }
     }
 
     #[test]

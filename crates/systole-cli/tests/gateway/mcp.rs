@@ -218,6 +218,10 @@ fn lines_that_are_no_requests_are_answered_and_nothing_hangs() {
         ("7", -32600),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"x"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, -32602),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1e400,"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":"\ud800","method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{},"capabilities":{}}}"#, -32602),
     ];
     for (line, code) in before {
         host.write(&format!("{line}\n"));
@@ -246,6 +250,35 @@ fn lines_that_are_no_requests_are_answered_and_nothing_hangs() {
             "resources/list",
         ),
         (json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": { "cursor": "x" } }), -32602, "cursor"),
+        (json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": { "cursor": 5 } }), -32602, "cursor"),
+        (json!({ "jsonrpc": "2.0", "id": 2, "method": "prompts/list", "params": { "cursor": [] } }), -32602, "cursor"),
+        (json!({ "jsonrpc": "2.0", "id": 2, "method": "resources/list", "params": { "cursor": 5 } }), -32602, "cursor"),
+        (
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "resources/templates/list", "params": { "cursor": {} } }),
+            -32602,
+            "cursor",
+        ),
+        (json!({ "jsonrpc": "2.0", "id": 2, "method": "skills/list", "params": { "cursor": 5 } }), -32602, "cursor"),
+        (
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": { "uri": 5 } }),
+            -32602,
+            "the parameters of resources/subscribe are wrong",
+        ),
+        (
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "resources/unsubscribe", "params": { "uri": 5 } }),
+            -32602,
+            "the parameters of resources/unsubscribe are wrong",
+        ),
+        (
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": { "level": 5 } }),
+            -32602,
+            "the parameters of logging/setLevel are wrong",
+        ),
+        (
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": { "capabilities": 5 } }),
+            -32602,
+            "the parameters of initialize are wrong",
+        ),
         // A tool that is a task always, for a client that declares none.
         (
             json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "worker.ask", "arguments": { "$": 1 } } }),
@@ -262,6 +295,24 @@ fn lines_that_are_no_requests_are_answered_and_nothing_hangs() {
         host.send(&request);
         let answer = host.answer(&json!(2));
         assert_eq!(answer["error"]["code"], code, "{request}: {answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(words), "{answer}");
+    }
+    for (method, params, code, words) in [
+        ("tools/list", r#"{"cursor":"0","cursor":"0"}"#, -32602, "the member 'cursor' is repeated in params"),
+        (
+            "ping",
+            r#"{"_meta":{"progressToken":1,"progressToken":1}}"#,
+            -32602,
+            "'progressToken' is repeated in params._meta",
+        ),
+        ("logging/setLevel", r#"{"level":"info","level":"info"}"#, -32602, "'level' is repeated in params"),
+        ("initialize", r#"{"capabilities":{},"capabilities":{}}"#, -32602, "'capabilities' is repeated in params"),
+        ("ping", r#"{},"jsonrpc":"2.0""#, -32600, "the member 'jsonrpc' is repeated"),
+        ("prompts/get", r#"{"name":"say","arguments":{"$":"a","$":"b"}}"#, -32602, "/$: the argument is repeated"),
+    ] {
+        host.write(&format!("{{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"{method}\",\"params\":{params}}}\n"));
+        let answer = host.answer(&json!(2));
+        assert_eq!(answer["error"]["code"], code, "{method} {params}: {answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains(words), "{answer}");
     }
     // A flood of one id, and a line without an end.
@@ -618,6 +669,21 @@ fn what_comes_over_http_is_checked_and_refused_with_a_reason() {
         (&host, with(&[]), "{oops".into(), 400, "-32700"),
         (&host, with(&[]), "[]".into(), 400, "-32600"),
         (&host, with(&[]), "".into(), 400, "-32700"),
+        (
+            &host,
+            with(&[]),
+            r#"{"jsonrpc":"2.0","id":7,"method":"ping","jsonrpc":"2.0"}"#.into(),
+            400,
+            r#""id":7,"error":{"code":-32600,"message":"the member 'jsonrpc' is repeated"#,
+        ),
+        (&host, with(&new), list(NEW).replace("{\"_meta\"", "{\"cursor\":5,\"_meta\""), 400, "the cursor is a text"),
+        (
+            &host,
+            with(&[]),
+            r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"capabilities":{},"capabilities":{}}}"#.into(),
+            400,
+            "the member 'capabilities' is repeated in params",
+        ),
         (&host, with(&[("Idempotency-Key", "")]), ping.into(), 400, "1 to 255"),
         (&host, with(&[("Origin", "http://x"), ("Origin", "https://evil.example")]), ping.into(), 403, "origins"),
         (&host, with(&[("MCP-Protocol-Version", "1999-01-01")]), ping.into(), 400, "1999-01-01"),
