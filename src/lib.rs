@@ -98,6 +98,8 @@ pub mod config;
 pub mod console;
 pub mod drafts;
 #[cfg(feature = "gateway")]
+pub mod federation;
+#[cfg(feature = "gateway")]
 pub mod gateway;
 #[cfg(feature = "gateway")]
 pub mod identity;

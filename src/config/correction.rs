@@ -43,6 +43,7 @@ pub(super) enum Shape {
     Listener,
     Model,
     McpListener,
+    OrganismListener,
     Remote,
     Human,
     Announce,
@@ -84,6 +85,7 @@ impl Shape {
             Self::Listener => "{ name: greeter, command: [./greeter] }",
             Self::Model => "{ instructions: planner.md }",
             Self::McpListener => "{ command: [./server] }",
+            Self::OrganismListener => "{ url: \"https://bank.example:8420\", token_file: bank.token }",
             Self::Remote => "{ mode: poll }",
             Self::Human => "{ people: [ada, operator] }",
             Self::Announce => "{ command: [./announce] }",
@@ -107,6 +109,7 @@ impl Shape {
                 | ToolCall
                 | Model
                 | McpListener
+                | OrganismListener
                 | Remote
                 | Schedule
                 | Job

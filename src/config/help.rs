@@ -120,6 +120,10 @@ impl Mistake {
             Self::McpLock { listener, .. } => {
                 format!("systole mcp import FILE {listener} connects to the server, and writes it and the schemas of the tools")
             }
+            Self::OrganismLock { listener, .. } => {
+                format!("systole organism import FILE {listener} asks the other organism for its contract, and writes both")
+            }
+            Self::NoOtherOrganism { .. } => "write the name of a listener that has `organism:`".into(),
             Self::McpWay => "write command: [PROGRAM, ARGUMENT] for a program, or url: https://… for a server elsewhere".into(),
             Self::NoTool { near: Some(near), .. } => format!("write {near}"),
             Self::NoTool { tools, .. } => format!("its tools are {}", tools.join(", ")),

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use super::reload::{Fixed, Reloads};
 use super::{Config, HumanSpec, ListenerKind};
 #[cfg(feature = "gateway")]
+use crate::federation::OrganismListener;
+#[cfg(feature = "gateway")]
 use crate::gateway::announce::{AnnounceError, Announcer};
 #[cfg(feature = "gateway")]
 use crate::gateway::{Gateway, GatewayError, MailboxService, OperatorSocket, RemoteListener, Serving};
@@ -170,7 +172,7 @@ impl Config {
         #[cfg(not(feature = "gateway"))]
         if self.gateway.is_some()
             || self.mcp.is_some()
-            || self.kinds.iter().any(|kind| matches!(kind, ListenerKind::Model(_)))
+            || self.kinds.iter().any(|kind| matches!(kind, ListenerKind::Model(_) | ListenerKind::Organism(_)))
         {
             return Err(LaunchError::NotBuilt);
         }
@@ -274,6 +276,11 @@ impl Config {
                 }
                 #[cfg(not(feature = "mcp"))]
                 ListenerKind::Mcp(_) => return Err(LaunchError::NotBuilt),
+                #[cfg(feature = "gateway")]
+                ListenerKind::Organism(settings) => {
+                    let identity = self.identity.clone();
+                    builder.raw_listener(contract, move || OrganismListener::new((*settings).clone(), identity.clone()))
+                }
                 ListenerKind::Human(HumanSpec { to, announce }) => {
                     // Others than operators leave the terminal alone.
                     let is_there = to.operators || contract.accepts.contains(&boot_qname());
@@ -314,7 +321,9 @@ impl Config {
                     None => builder,
                 },
                 #[cfg(not(feature = "gateway"))]
-                ListenerKind::Model(_) | ListenerKind::Remote(_) => return Err(LaunchError::NotBuilt),
+                ListenerKind::Model(_) | ListenerKind::Organism(_) | ListenerKind::Remote(_) => {
+                    return Err(LaunchError::NotBuilt);
+                }
             };
         }
         Ok(Registered {

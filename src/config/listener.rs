@@ -15,6 +15,7 @@ use super::keys::{Always, Call, Count, Flag, List, Named, OneOf, OrTrue, Payload
 use super::llm::{self, Model, ModelKeys};
 use super::mcp_listener::{self, McpListener, McpListenerKeys};
 use super::mistake::Mistake;
+use super::organism_listener::{self, OrganismListener, OrganismListenerKeys};
 use super::reader::{At, Reader};
 use super::remote::{self, RemoteKeys};
 use super::short_form::Called;
@@ -66,6 +67,7 @@ pub(super) enum Written {
     Command(Program, Form),
     Worker { program: Program, form: Form, processes: u32, heartbeat: Duration, start: WorkerStart },
     Mcp(Box<McpListener>),
+    Organism(Box<OrganismListener>),
     Model(Model),
     Human(Human),
     Echo,
@@ -80,6 +82,7 @@ mapping! {
             { "required": ["command"] },
             { "required": ["worker"] },
             { "required": ["mcp"] },
+            { "required": ["organism"] },
             { "required": ["model"] },
             { "required": ["human"] },
             { "required": ["echo"] },
@@ -98,6 +101,8 @@ mapping! {
         worker: Texts;
         /// MCP server, each of whose tools is a payload (docs/mcp-servers.md).
         mcp: McpListenerKeys<'static>;
+        /// Another organism, whose listeners are called over its gateway (docs/federation.md).
+        organism: OrganismListenerKeys<'static>;
         /// Language model that speaks for the listener (docs/model.md).
         model: ModelKeys<'static>;
         /// People (docs/people.md); true: those who run the organism, at its terminal or by systole inbox.
@@ -148,7 +153,7 @@ mapping! {
         timeout: Time<1>;
         /// The most that each thread of the listener may use, with the threads below it.
         budget: BudgetKeys<'static>;
-        /// Messages at once: 4 of a command, 64 of workers, MCP servers, people and echoes, 10000 of remote listeners and callers.
+        /// Messages at once: 4 of a command, 64 of workers, MCP servers, other organisms, people and echoes, 10000 of remote listeners and callers.
         concurrency: Count<1, 0xFFFF_FFFF>;
     }
 }
@@ -223,6 +228,10 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
             let others = [keys.instructions.leave_out()];
             keys.refuse_own(reader, "an MCP server", &others);
         }
+        Some(Written::Organism(_)) => {
+            let others = [keys.instructions.leave_out()];
+            keys.refuse_own(reader, "another organism", &others);
+        }
         _ => {}
     }
     let schemas = keys.schemas.read(reader).unwrap_or_default();
@@ -252,6 +261,9 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     if let Written::Mcp(server) = &mut kind {
         server.silence(&mut contract);
         return Some(mcp_listener::listener(name, contract, kind));
+    }
+    if let Written::Organism(_) = &kind {
+        return Some(organism_listener::listener(name, contract, kind));
     }
     if let Written::Tasks { tasks, place, .. } = &kind {
         return Some(with_tasks(name, tasks.contract(&contract), *place, kind));
@@ -286,6 +298,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
             contract.speaks_at_end = true;
         }
         Some(Written::Mcp(server)) => server.defaults(&mut contract),
+        Some(Written::Organism(_)) => organism_listener::defaults(&mut contract),
         Some(Written::Model(_)) => llm::defaults(&mut contract),
         Some(Written::Human(human)) => {
             contract.timeout = None;
@@ -336,9 +349,19 @@ fn behaviour(reader: &mut Reader, keys: &ListenerKeys<'_>, contract: &mut Contra
 }
 
 fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, name: Option<&At<Name>>) -> Option<Written> {
-    let ListenerKeys { command, worker, mcp, model, human, echo, remote, job, jobs, .. } = keys;
-    let kinds =
-        [command.node, worker.node, mcp.node, model.node, human.node, echo.node, remote.node, job.node, jobs.node];
+    let ListenerKeys { command, worker, mcp, organism, model, human, echo, remote, job, jobs, .. } = keys;
+    let kinds = [
+        command.node,
+        worker.node,
+        mcp.node,
+        organism.node,
+        model.node,
+        human.node,
+        echo.node,
+        remote.node,
+        job.node,
+        jobs.node,
+    ];
     let mut written = kinds.iter().flatten();
     let (Some(node), None) = (written.next(), written.next()) else {
         let is_none = kinds.iter().all(Option::is_none);
@@ -361,9 +384,12 @@ fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, name: Option<&At<Name>>) -
             let eager = start == Some(WorkerStart::Eager);
             mcp_listener::read(reader, server, name, keys.env.node, eager).map(|server| Written::Mcp(Box::new(server)))
         }
-        [_, _, _, Some(model), ..] => llm::model(reader, model).map(Written::Model),
-        [_, _, _, _, Some(human), ..] => human::read(reader, human).map(Written::Human),
-        [_, _, _, _, _, Some(echo), ..] => marked(reader, "echo", echo).then_some(Written::Echo),
+        [_, _, _, Some(other), ..] => {
+            organism_listener::read(reader, other, name).map(|other| Written::Organism(Box::new(other)))
+        }
+        [_, _, _, _, Some(model), ..] => llm::model(reader, model).map(Written::Model),
+        [_, _, _, _, _, Some(human), ..] => human::read(reader, human).map(Written::Human),
+        [_, _, _, _, _, _, Some(echo), ..] => marked(reader, "echo", echo).then_some(Written::Echo),
         [.., Some(remote), _, _] => remote::read(reader, remote).map(Written::Remote),
         [.., job, _] => {
             let read = if job.is_some() { tasks::job(reader, node) } else { tasks::jobs(reader, node) };
@@ -380,6 +406,7 @@ fn kind(reader: &mut Reader, keys: &ListenerKeys<'_>, name: Option<&At<Name>>) -
         Written::Command(..) => ("a command", &keys[1..4]),
         Written::Worker { .. } => ("a worker", &[][..]),
         Written::Mcp(_) => ("an MCP server", &keys[..3]),
+        Written::Organism(_) => ("another organism", &keys[..]),
         Written::Model(_) => ("a model", &keys[..]),
     };
     for (key, span) in keys.iter().flatten() {

@@ -243,36 +243,49 @@ impl Config {
     /// # Errors
     /// The mistakes of the file and of that listener.
     pub fn mcp_server(path: &Path, listener: &Name) -> Result<McpImport, Vec<ConfigFinding>> {
-        let (name, source, directory) = Self::open(path)?;
-        let file = File::new(&name, &source);
-        let root = document::parse(&source).map_err(|error| {
-            let mistake = Mistake::Yaml { message: error.message, help: error.help };
-            vec![ConfigFinding::new(mistake, &file, error.span)]
-        })?;
-        let base = Path::new(&name).parent().map(Path::to_owned).unwrap_or_default();
-        let (prefixes, findings, files) = (Prefixes::default(), Vec::new(), Vec::new());
-        let mut reader = Reader { file, base, directory: directory.clone(), prefixes, findings, files };
-        let found = entry(&root, listener);
-        let import = found.and_then(|(named, node, env)| {
-            let keys = McpListenerKeys::open(&mut reader, node)?;
-            let way = way(&mut reader, &keys, env)?;
-            let lock = lock_file(&mut reader, &keys, &At { value: listener.clone(), span: named });
-            let server = way.server(&directory);
+        let missing = Mistake::NoMcpServer { listener: listener.clone() };
+        import_of(path, listener, ("mcp", missing), |reader, name, node, env| {
+            let keys = McpListenerKeys::open(reader, node)?;
+            let way = way(reader, &keys, env)?;
+            let lock = lock_file(reader, &keys, name);
+            let server = way.server(&reader.directory);
             let asks = McpAsks::new(keys.questions.node.is_some(), keys.sampling.node.is_some());
-            Some(McpImport { server, lock: directory.join(lock.value), asks })
-        });
-        match import {
-            Some(import) if reader.findings.is_empty() => Ok(import),
-            _ if reader.findings.is_empty() => {
-                Err(vec![ConfigFinding::nowhere(Mistake::NoMcpServer { listener: listener.clone() })])
-            }
-            _ => Err(reader.findings),
-        }
+            Some(McpImport { server, lock: reader.directory.join(lock.value), asks })
+        })
     }
 }
 
-/// The entry of a listener with `mcp:`: the place of its name, its server, and its `env`.
-fn entry<'n>(root: &'n Node, listener: &Name) -> Option<(Span, &'n Node, Option<&'n Node>)> {
+/// Reads what an import needs of the entry of a listener with a key: the rest of the file need not be right. `read` gets the
+/// listener's name, the value of the key, and its `env`; `missing` is reported where there is no such entry.
+pub(super) fn import_of<T>(
+    path: &Path,
+    listener: &Name,
+    (key, missing): (&str, Mistake),
+    read: impl FnOnce(&mut Reader, &At<Name>, &Node, Option<&Node>) -> Option<T>,
+) -> Result<T, Vec<ConfigFinding>> {
+    let (name, source, directory) = Config::open(path)?;
+    let file = File::new(&name, &source);
+    let root = document::parse(&source).map_err(|error| {
+        let mistake = Mistake::Yaml { message: error.message, help: error.help };
+        vec![ConfigFinding::new(mistake, &file, error.span)]
+    })?;
+    let base = Path::new(&name).parent().map(Path::to_owned).unwrap_or_default();
+    let (prefixes, findings, files) = (Prefixes::default(), Vec::new(), Vec::new());
+    let mut reader = Reader { file, base, directory, prefixes, findings, files };
+    let found = entry(&root, listener, key);
+    let import = found.and_then(|(span, node, env)| {
+        let name = At { value: listener.clone(), span };
+        read(&mut reader, &name, node, env)
+    });
+    match import {
+        Some(import) if reader.findings.is_empty() => Ok(import),
+        _ if reader.findings.is_empty() => Err(vec![ConfigFinding::nowhere(missing)]),
+        _ => Err(reader.findings),
+    }
+}
+
+/// The entry of a listener with a key: the place of its name, the value of the key, and its `env`.
+fn entry<'n>(root: &'n Node, listener: &Name, key: &str) -> Option<(Span, &'n Node, Option<&'n Node>)> {
     let get = |node: &'n Node, key: &str| match &node.value {
         Value::Map(map) => map.iter().find(|(known, _)| known.text == key).map(|(_, value)| value),
         _ => None,
@@ -281,6 +294,6 @@ fn entry<'n>(root: &'n Node, listener: &Name) -> Option<(Span, &'n Node, Option<
     entries.iter().find_map(|entry| {
         let name = get(entry, "name")?;
         let is_named = matches!(&name.value, Value::Scalar(text) if text == listener.as_str());
-        is_named.then_some((name.span, get(entry, "mcp")?, get(entry, "env")))
+        is_named.then_some((name.span, get(entry, key)?, get(entry, "env")))
     })
 }

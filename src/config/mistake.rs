@@ -360,6 +360,22 @@ pub enum Mistake {
         /// The end of a sentence about it.
         why: String,
     },
+    /// A lock file of another organism that can't be used.
+    #[error("the lock file '{file}' of the other organism '{listener}' can't be used: {why}")]
+    OrganismLock {
+        /// The file as it is written.
+        file: String,
+        /// The listener.
+        listener: Name,
+        /// The end of a sentence about it.
+        why: String,
+    },
+    /// A listener to import that is no other organism.
+    #[error("there is no listener '{listener}' with `organism:`")]
+    NoOtherOrganism {
+        /// The name.
+        listener: Name,
+    },
     /// An MCP server with no way to it, or with two.
     #[error("an MCP server has either a command or a url")]
     McpWay,

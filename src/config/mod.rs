@@ -38,6 +38,7 @@ mod mcp_listener;
 mod mistake;
 mod molecule;
 mod organism;
+mod organism_listener;
 mod place;
 mod program;
 mod python;
@@ -66,6 +67,7 @@ pub use launch::{ConfiguredBuilder, ConfiguredOrganism, LaunchError};
 pub use llm::load_script;
 pub use mcp_listener::McpImport;
 pub use mistake::Mistake;
+pub use organism_listener::OrganismImport;
 pub use place::journal as check_journal;
 pub use schema::SCHEMA;
 pub use tasks::{TasksOf, TasksSpec};
@@ -73,6 +75,7 @@ pub use text::TextError;
 
 use crate::journal::NamedJournal;
 use crate::listeners::mcp::{McpListenerSettings, McpServer};
+use crate::listeners::organism::OrganismListenerSettings;
 use crate::listeners::worker::WorkerSpec;
 use crate::process::{CommandSpec, Variable};
 use crate::replay::Tape;
@@ -152,6 +155,8 @@ pub enum ListenerKind {
     Worker(WorkerSpec),
     /// An MCP server.
     Mcp(Box<McpListenerSettings>),
+    /// Another organism, over its gateway.
+    Organism(Box<OrganismListenerSettings>),
     /// A model speaks for it.
     Model(ModelSettings),
     /// People, and those who may answer.
@@ -234,7 +239,12 @@ impl Config {
                     }
                 }
                 ListenerKind::Model(_) | ListenerKind::Echo if is_live => {}
-                ListenerKind::Human(_) | ListenerKind::Remote(_) | ListenerKind::Tasks(_) if is_live => {
+                ListenerKind::Human(_)
+                | ListenerKind::Remote(_)
+                | ListenerKind::Organism(_)
+                | ListenerKind::Tasks(_)
+                    if is_live =>
+                {
                     return Err(NotReplayed::Elsewhere(contract.name.clone()));
                 }
                 kind => *kind = ListenerKind::Recorded(tape.clone()),
@@ -303,7 +313,7 @@ pub enum NotReplayed {
     /// The organism has no such listener.
     #[error("there is no listener '{0}'")]
     Unknown(Name),
-    /// People, agents elsewhere or the owner of a job answer for the listener.
+    /// People, agents elsewhere, another organism or the owner of a job answer for the listener.
     #[error(
         "'{0}' can't run in a replay, since its answers come from elsewhere: its recorded answers are used without --live"
     )]
@@ -453,6 +463,7 @@ fn kind(written: Written, teams: &human::Teams, directory: &Path) -> ListenerKin
             ListenerKind::Worker(WorkerSpec { command, processes, heartbeat, start, json })
         }
         Written::Mcp(server) => ListenerKind::Mcp(Box::new(server.settings(directory))),
+        Written::Organism(other) => ListenerKind::Organism(Box::new(other.settings())),
         Written::Model(model) => ListenerKind::Model(model.settings()),
         Written::Human(human) => ListenerKind::Human(human.spec(teams, |program| command(program, directory))),
         Written::Echo => ListenerKind::Echo,

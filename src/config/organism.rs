@@ -365,6 +365,12 @@ fn identity(reader: &mut Reader, file: &str, span: Span) -> Option<Infallible> {
 /// The check of signatures by the public keys in some files. Without a key no message passes it.
 #[cfg(feature = "gateway")]
 fn signatures(reader: &mut Reader, files: &[Node]) -> Signatures {
+    Signatures::new(public_keys(reader, files))
+}
+
+/// The public keys in some files.
+#[cfg(feature = "gateway")]
+pub(super) fn public_keys(reader: &mut Reader, files: &[Node]) -> PublicKeys {
     let mut keys = PublicKeys::default();
     for node in files {
         let Some(file) = reader.text(node) else { continue };
@@ -378,7 +384,7 @@ fn signatures(reader: &mut Reader, files: &[Node]) -> Signatures {
             }
         }
     }
-    Signatures::new(keys)
+    keys
 }
 
 /// A program that was built without its gateway verifies no signature, and takes no message that must have one.

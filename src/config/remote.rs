@@ -139,13 +139,13 @@ fn secret_file(reader: &mut Reader, node: &Node) -> Option<PathBuf> {
 }
 
 #[cfg(feature = "gateway")]
-fn judge(url: &str, allow_private: bool) -> Result<(), String> {
+pub(super) fn judge(url: &str, allow_private: bool) -> Result<(), String> {
     use crate::outbound::{Guard, check_url};
     check_url(url, &if allow_private { Guard::private() } else { Guard::new() })
 }
 
 /// A program that was built without its gateway sends nothing.
 #[cfg(not(feature = "gateway"))]
-fn judge(_: &str, _: bool) -> Result<(), String> {
+pub(super) fn judge(_: &str, _: bool) -> Result<(), String> {
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::finding::{ConfigFinding, File};
 use super::listener::Written;
 use super::organism::Organism;
 use super::reader::{At, Reader};
-use super::{Adviser, Mistake, advice, mcp, molecule};
+use super::{Adviser, Mistake, advice, mcp, molecule, organism_listener};
 
 /// A readable schema file.
 pub(super) struct Listed {
@@ -75,6 +75,7 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
             }
         }
     }
+    organism_listener::declare(reader, organism, &mut catalog);
     let all = mcp::schemas(organism).chain(molecule::schemas(organism));
     for (schema, place) in all {
         if let Err(error) = catalog.add(schema.clone()) {

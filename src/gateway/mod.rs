@@ -299,6 +299,7 @@ impl Gateway {
         let tally = Arc::<http::Tally>::default();
         let app = Arc::new(AppState {
             edge: Edge::new(&settings, answer),
+            contracts: http::contract::Contracts::default(),
             description: self.description,
             settings,
             is_page: self.is_page,

@@ -485,7 +485,7 @@ impl ToolFacts {
 }
 
 /// Two texts that differ, each from shortly before the difference.
-fn apart(was: Option<&str>, is: Option<&str>) -> (String, String) {
+pub(super) fn apart(was: Option<&str>, is: Option<&str>) -> (String, String) {
     let common = was.unwrap_or_default().bytes().zip(is.unwrap_or_default().bytes());
     let same = common.take_while(|(one, other)| one == other).count();
     let from = |text: Option<&str>| {
@@ -498,7 +498,7 @@ fn apart(was: Option<&str>, is: Option<&str>) -> (String, String) {
 }
 
 /// The beginning of a text of a server, in quotes.
-fn shown(text: Option<&str>) -> String {
+pub(super) fn shown(text: Option<&str>) -> String {
     let Some(text) = text else { return "left out".to_owned() };
     let text = crate::terminal::readable(text);
     match text.char_indices().nth(SHOWN) {

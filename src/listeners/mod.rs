@@ -9,4 +9,5 @@ pub(crate) mod fleet;
 pub mod human;
 pub mod json;
 pub mod mcp;
+pub mod organism;
 pub mod worker;

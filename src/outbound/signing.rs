@@ -19,7 +19,7 @@ const SIGNATURE_INPUT: &str = "signature-input";
 const WEBHOOK_ID: &str = "webhook-id";
 const WEBHOOK_SIGNATURE: &str = "webhook-signature";
 const WEBHOOK_TIMESTAMP: &str = "webhook-timestamp";
-pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// The headers that are set here, beside that of our own signature.
 pub(super) const HEADERS: [&str; 6] =

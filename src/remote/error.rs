@@ -95,6 +95,14 @@ impl RemoteError {
         matches!(self.status(), Some(400 | 403 | 404 | 405 | 409 | 410 | 411 | 413 | 414 | 415 | 422 | 431))
     }
 
+    /// Checks whether the same call may succeed later: no answer came, or the gateway or a proxy before it was busy or down.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Unanswered { failure, .. } => failure.kind.is_transport(),
+            _ => matches!(self.status(), Some(408 | 425 | 429 | 500 | 502 | 503 | 504)),
+        }
+    }
+
     /// Checks whether no answer came; the agent's connection has logged that.
     pub fn is_unanswered(&self) -> bool {
         matches!(self, Self::Unanswered { .. })

@@ -11,10 +11,11 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use serde_json::Value;
 use url::Url;
 
+use super::backoff::Backoff;
 use super::error::RemoteError;
 use crate::outbound::http::{Client, Request, Response};
 use crate::outbound::retry::{Decision, Ended, Policy, Tried};
-use crate::outbound::{AttemptFailure, FailureKind, tls, unanswered, wait_of};
+use crate::outbound::{AttemptFailure, FailureKind, Guard, check_url, tls, unanswered, wait_of};
 use crate::terminal::readable;
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
@@ -55,7 +56,7 @@ impl Default for CallOptions {
 
 /// The URL of a gateway, and the token for it.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(crate) struct Link {
     http: Client,
     base: Url,
     token: HeaderValue,
@@ -66,52 +67,62 @@ pub(super) struct Link {
 
 /// A call to the gateway.
 #[derive(Debug, Clone)]
-pub(super) struct Call<'a> {
+pub(crate) struct Call<'a> {
     method: Method,
     path: &'a [&'a str],
     query: Vec<(&'static str, String)>,
-    header: Option<(HeaderName, HeaderValue)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
     body: Option<(&'static str, Bytes)>,
     /// Time for which the gateway may wait before it answers.
     wait: Duration,
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn get(path: &'a [&'a str]) -> Self {
-        Self { method: Method::GET, path, query: Vec::new(), header: None, body: None, wait: Duration::ZERO }
+    pub(crate) fn get(path: &'a [&'a str]) -> Self {
+        Self { method: Method::GET, path, query: Vec::new(), headers: Vec::new(), body: None, wait: Duration::ZERO }
     }
 
-    pub(super) fn post(path: &'a [&'a str], kind: &'static str, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn post(path: &'a [&'a str], kind: &'static str, body: impl Into<Bytes>) -> Self {
         Self { method: Method::POST, body: Some((kind, body.into())), ..Self::get(path) }
     }
 
-    pub(super) fn json(path: &'a [&'a str], body: &Value) -> Self {
+    pub(crate) fn json(path: &'a [&'a str], body: &Value) -> Self {
         Self::post(path, "application/json", body.to_string())
     }
 
-    pub(super) fn with(mut self, key: &'static str, value: Option<impl ToString>) -> Self {
+    pub(crate) fn with(mut self, key: &'static str, value: Option<impl ToString>) -> Self {
         self.query.extend(value.map(|value| (key, value.to_string())));
         self
     }
 
-    pub(super) fn header(mut self, name: HeaderName, value: Option<HeaderValue>) -> Self {
-        self.header = value.map(|value| (name, value));
+    pub(crate) fn header(mut self, name: HeaderName, value: Option<HeaderValue>) -> Self {
+        self.headers.extend(value.map(|value| (name, value)));
         self
     }
 
-    pub(super) fn waits(mut self, wait: Duration) -> Self {
+    pub(crate) fn waits(mut self, wait: Duration) -> Self {
         self.wait = wait;
         self
     }
 
     /// The name of the call in errors.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{} /{}", self.method, self.path.join("/"))
     }
 }
 
 impl Link {
     pub(super) fn new(url: &str, token: &str, options: CallOptions) -> Result<Arc<Self>, RemoteError> {
+        Self::guarded(url, token, options, None)
+    }
+
+    /// A link to a gateway whose address the guard allows.
+    pub(crate) fn guarded(
+        url: &str,
+        token: &str,
+        options: CallOptions,
+        guard: Option<Guard>,
+    ) -> Result<Arc<Self>, RemoteError> {
         let refused = |problem: &str| RemoteError::Url { url: url.to_owned(), problem: problem.to_owned() };
         let base = Url::parse(url).map_err(|error| refused(&error.to_string()))?;
         if !matches!(base.scheme(), "http" | "https") {
@@ -127,12 +138,15 @@ impl Link {
         let bearer = HeaderValue::from_str(&format!("Bearer {token}")).ok().filter(|_| !token.is_empty());
         let mut token = bearer.ok_or(RemoteError::Token)?;
         token.set_sensitive(true);
-        let http = Client::new(tls(&options.certificates)?, None, Some(options.policy.connect));
+        if let Some(guard) = &guard {
+            check_url(url, guard).map_err(|problem| refused(&problem))?;
+        }
+        let http = Client::new(tls(&options.certificates)?, guard.map(Arc::new), Some(options.policy.connect));
         Ok(Arc::new(Self { http, base, token, options, unanswered: AtomicU32::new(0) }))
     }
 
     /// Makes a call, with retries, and reads its answer.
-    pub(super) async fn ask(&self, call: &Call<'_>) -> Result<Bytes, RemoteError> {
+    pub(crate) async fn ask(&self, call: &Call<'_>) -> Result<Bytes, RemoteError> {
         let clock = Clock::of_runtime();
         let policy = &self.options.policy;
         let mut tried = Tried { attempts: 0, since: clock.now() };
@@ -152,6 +166,29 @@ impl Link {
                     tokio::time::sleep(wait).await;
                 }
                 Some(Decision::Done | Decision::GiveUp(_)) | None => return Err(error),
+            }
+        }
+    }
+
+    /// Makes a call until it has an answer that stays: the attempts have no end but that of the future. The waits between them
+    /// grow, and are no shorter than the gateway asks for. `told` gets the error of each attempt that is followed by another.
+    ///
+    /// # Errors
+    /// [`RemoteError`] if the gateway refuses the call for good, or its answer can't be used.
+    pub(crate) async fn insist(&self, call: &Call<'_>, told: impl Fn(&RemoteError)) -> Result<Bytes, RemoteError> {
+        let clock = Clock::of_runtime();
+        let mut backoff = Backoff::new(self.options.policy.clone());
+        loop {
+            let attempt = self.attempt(call, &clock).await;
+            self.note(&attempt);
+            match backoff.note(attempt) {
+                Err(error) if error.may_pass() => {
+                    told(&error);
+                    let wait = backoff.wait(Duration::ZERO);
+                    tracing::debug!(%error, ?wait, "a call is made again");
+                    tokio::time::sleep(wait).await;
+                }
+                ended => return ended,
             }
         }
     }
@@ -241,7 +278,7 @@ impl Link {
         }
         let mut request = Request::new(call.method.clone(), url);
         request.headers.insert(AUTHORIZATION, self.token.clone());
-        request.headers.extend(call.header.clone());
+        request.headers.extend(call.headers.iter().cloned());
         if let Some((kind, body)) = &call.body {
             request.headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
             request.body = Full::new(body.clone()).boxed_unsync();

@@ -102,7 +102,7 @@ mod forward;
 mod handler;
 mod inbound;
 mod lease;
-mod link;
+pub(crate) mod link;
 mod mailbox;
 mod poll;
 mod presence;

@@ -33,6 +33,7 @@ const MODULES: [(&str, &[&str]); 4] = [
             "outbound",
             "telemetry",
             "remote",
+            "federation",
             "model",
             "gateway",
             "console",

@@ -2,7 +2,11 @@
 
 use std::fs::File;
 use std::io::Read;
+#[cfg(feature = "gateway")]
+use std::io::Write;
 use std::path::Path;
+#[cfg(feature = "gateway")]
+use std::path::PathBuf;
 
 use super::failure::Failure;
 
@@ -31,6 +35,20 @@ pub(super) fn from_stdin(most: u64) -> Result<Vec<u8>, Failure> {
         return Err(Failure::unusable(format!("standard input: more than {most} bytes are not read")));
     }
     Ok(bytes)
+}
+
+/// Writes a file, whole or not at all.
+#[cfg(feature = "gateway")]
+pub(super) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    let written = written.and_then(|()| std::fs::rename(&beside, path));
+    written.map_err(|cause| Failure::unusable(format!("can't write {}: {cause}", path.display())))
 }
 
 /// Reads a file of UTF-8 text of at most `most` bytes.

@@ -34,6 +34,8 @@ mod model;
 mod new;
 #[cfg(feature = "gateway")]
 mod operate;
+#[cfg(feature = "gateway")]
+mod organism;
 mod outlet;
 mod print;
 mod replay;
@@ -86,6 +88,10 @@ enum Command {
     /// Serve a host of the Model Context Protocol on standard input and output
     #[cfg(feature = "mcp")]
     Mcp(mcp::Mcp),
+    /// Import the contract of another organism, which a listener stands for
+    #[cfg(feature = "gateway")]
+    #[command(subcommand)]
+    Organism(organism::Action),
     /// Serve the answers of a script to clients of models
     #[cfg(feature = "gateway")]
     #[command(subcommand)]
@@ -246,6 +252,8 @@ fn main() -> ExitCode {
         Command::Ask(args) => run::ask(&args),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run(&args),
+        #[cfg(feature = "gateway")]
+        Command::Organism(action) => organism::run(&action),
         #[cfg(feature = "gateway")]
         Command::Model(action) => model::run(&action),
         Command::Check(args) => check::check(&args),

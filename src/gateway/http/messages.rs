@@ -12,15 +12,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use systole_core::core::{Answered, ClientId, Party, ReadAnswer, ReadMessage};
+use systole_core::core::{Answered, ClientId, OperationError, Party, ReadAnswer, ReadMessage};
 use systole_core::journal::{MailState, SubmissionRecord};
 use systole_core::mailbox::{MailboxInput, Refused, Repeated, Settlement};
-use systole_core::vocab::{MessageId, Name, ThreadId, Time, Traceparent};
+use systole_core::vocab::{Amounts, MessageId, Name, ThreadId, Time, Traceparent};
 use systole_xml::ladder::{Meta, write_envelope};
 use tokio::time::Instant;
 
 use super::authenticate::Authenticated;
 use super::caller::Caller;
+use super::contract;
+use super::presence::require_empty;
 use super::request::{Form, Query, caller, idempotency_key, json, message_id, no_message, payload_body, wanted_form};
 use super::view::{KeptItem, Reading, SubmissionState};
 use super::{AppState, view};
@@ -28,12 +30,17 @@ use crate::gateway::problem::Problem;
 use crate::gateway::service::{ActError, Acted};
 use crate::gateway::submissions::{Envelope, Kept, Submitted, Watch};
 use crate::gateway::{Principal, PrincipalKind};
-use crate::journal::SentAnswer;
+use crate::journal::{Sent, SentAnswer};
+use crate::listeners::organism::Correlation;
+use crate::operations;
 use crate::runtime::WatchedEnd;
 use systole_store::entropy::Entropy;
 #[cfg(feature = "mcp")]
 use systole_xml::schema::PayloadSchema;
 use tokio::sync::futures::OwnedNotified;
+
+/// Threads that a message opens, at most, whose budgets its correlation tells.
+const OWN_THREADS: usize = 100;
 
 /// `POST /v1/messages`
 pub(super) async fn submit(
@@ -76,14 +83,23 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
     let key = idempotency_key(request.headers())?;
     let caller = caller(request.headers());
     let known = request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::unauthorized)?;
+    let checked = contract::check(app, &from, request.headers());
     let (body, form) = payload_body(app, request).await?;
     app.open()?;
-    let (read, body) = match form {
-        Form::Xml => (judge(app, &from, body.clone()).await?, body),
-        Form::Json => {
-            let read = judge_json(app, &from, body).await?;
-            let xml = read.payload.bytes().clone();
-            (read, xml)
+    let judged = match checked {
+        Ok(()) => judge_form(app, &from, &body, form).await,
+        Err(problem) => Err(problem),
+    };
+    let (read, body) = match judged {
+        Ok(judged) => judged,
+        Err(problem) => {
+            // It may have been accepted before its contract changed.
+            let kept = repeated(app, &from, key.as_deref(), &body).await?.ok_or(problem)?;
+            let (answers, ended) = match wait.is_zero() {
+                true => (Vec::new(), false),
+                false => answers_of(app, kept.id, known.over_for_answer(Instant::now() + wait)).await?,
+            };
+            return Ok(Posted { kept, answers, ended, body, form });
         }
     };
     let (submission, envelope) = submission(app, from, (read, &body), key, caller)?;
@@ -100,6 +116,27 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
         (answers, ended) = (Vec::new(), false);
     }
     Ok(Posted { kept, answers, ended, body, form })
+}
+
+/// Judges a body of a client, and returns it as XML.
+async fn judge_form(app: &AppState, from: &Name, body: &Bytes, form: Form) -> Result<(ReadMessage, Bytes), Problem> {
+    match form {
+        Form::Xml => Ok((judge(app, from, body.clone()).await?, body.clone())),
+        Form::Json => {
+            let read = judge_json(app, from, body.clone()).await?;
+            let xml = read.payload.bytes().clone();
+            Ok((read, xml))
+        }
+    }
+}
+
+/// The message that a client has sent before with the same key and the same body.
+async fn repeated(app: &AppState, from: &Name, key: Option<&str>, body: &[u8]) -> Result<Option<Kept>, Problem> {
+    let Some(key) = key else { return Ok(None) };
+    let known = app.query.submission_of_key(from.clone(), key.into()).await?;
+    let digest = *blake3::hash(body).as_bytes();
+    let same = known.filter(|known| known.key.as_ref().is_some_and(|(_, of)| *of == digest));
+    Ok(same.map(|known| Kept { id: known.id, root: known.root }))
 }
 
 /// A message that was submitted, and is durable. The wait for its answers has begun.
@@ -237,21 +274,34 @@ pub(super) async fn look(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let query = Query::of(&request, &["skip", "payloads"])?;
+    let query = Query::of(&request, &["skip", "payloads", "correlation", "wait"])?;
     let skip = query.number("skip", 0, (0, u32::MAX.into()))? as usize;
     let as_json = match query.text("payloads") {
         None | Some("xml") => false,
         Some("json") => true,
         Some(_) => return Err(Problem::bad_request("'payloads' is xml or json")),
     };
-    let id = message_id(&id)?;
+    let is_correlated = match query.text("correlation") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Problem::bad_request("'correlation' is true or false")),
+    };
+    let (id, wait) = (message_id(&id)?, query.wait()?);
     let (held, most) = (known.answer_bytes(&app), app.organism.blueprint().limits.xml.message_bytes);
-    let _turn = held.turn(most).await?;
     let sees = |owner: &Name| principal.kind == PrincipalKind::Admin || *owner == principal.name;
+    if !wait.is_zero()
+        && let Some(sent) = app.query.submission(id, 0, 0).await?
+        && sees(&sent.submission.client)
+        && sent.answers.is_empty()
+    {
+        answers_of(&app, id, known.over_for_answer(Instant::now() + wait)).await?;
+    }
+    let _turn = held.turn(most).await?;
     if let Some(sent) = app.query.submission(id, skip, most).await?.filter(|sent| sees(&sent.submission.client)) {
         let bytes = sent.answers.iter().map(|answer| answer.envelope.len()).sum();
+        let correlation = if is_correlated { correlation(&app, &sent).await? } else { None };
         let site = app.clone();
-        let value = move || Found::Sent(view::sent(&site, &sent, skip == 0, as_json));
+        let value = move || Found::Sent(view::sent(&site, &sent, skip == 0, (as_json, correlation.as_ref())));
         return held.weigh(bytes, view::long_document(&app, value).await?);
     }
     let mail = app.query.mail(id).await?.filter(|mail| sees(&mail.record.mailbox)).ok_or_else(no_message)?;
@@ -264,6 +314,36 @@ pub(super) async fn look(
         Found::Item(KeptItem { item, attempts: mail.status.deliveries, reply })
     };
     held.weigh(bytes, view::long_document(&app, value).await?)
+}
+
+/// The correlation of the answers to a client's message; none of a message without a key.
+async fn correlation(app: &AppState, sent: &Sent) -> Result<Option<Correlation>, Problem> {
+    let Some((key, digest)) = &sent.submission.key else { return Ok(None) };
+    let root = sent.submission.root;
+    // Those of the message are open in the step that opens its conversation.
+    let (threads, _) = app.query.threads(root, 0, OWN_THREADS).await?;
+    let own = threads.into_iter().filter(|thread| thread.parent == Some(root));
+    let spent = own.filter_map(|thread| thread.budget).map(|budget| budget.spent);
+    Ok(Some(Correlation::new(key, digest, spent.reduce(Amounts::plus))))
+}
+
+/// `POST /v1/messages/{id}/cancel`
+pub(super) async fn cancel(
+    State(app): State<Arc<AppState>>,
+    Caller(principal): Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    require_empty(&app, request).await?;
+    let sent = app.query.submission(message_id(&id)?, 0, 0).await?;
+    let sent = sent.filter(|sent| sent.submission.client == principal.name).ok_or_else(no_message)?;
+    app.open()?;
+    let root = sent.submission.root;
+    match app.organism.operations(principal.name).cancel(root, root).await {
+        // It has ended.
+        Ok(()) | Err(operations::ActError::Refused(OperationError::NotOpen(_))) => Ok(view::no_content()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// `POST /v1/messages/{id}/reply`

@@ -6,6 +6,7 @@ mod bodies;
 pub(super) mod browser;
 mod call;
 mod caller;
+pub(super) mod contract;
 pub(super) mod drafts;
 pub(super) mod failures;
 mod health;
@@ -48,6 +49,7 @@ use super::service::MailboxService;
 use super::submissions::Submissions;
 use crate::accept::{Admission, Bounds};
 use crate::journal::Query;
+use crate::listeners::organism::OrganismContract;
 use crate::runtime::{Organism, SendError};
 use crate::settings::GatewaySettings;
 pub use authenticate::Authenticated;
@@ -130,6 +132,8 @@ pub struct AppState {
     pub(super) is_page: Option<fn(&str) -> bool>,
     /// Browsers that are signed in, and links that sign one in.
     pub(super) link: Arc<browser::Link>,
+    /// The contracts of clients.
+    pub(super) contracts: contract::Contracts,
     /// The description of all calls that are served.
     pub(super) description: Description,
 }
@@ -228,18 +232,35 @@ pub(super) fn calls() -> Vec<Call> {
             .about("messages", "Send a message.")
             .waits()
             .keyed(ONCE)
+            .header::<String>("If-Match", "The `ETag` of the contract that the caller holds to (`GET /v1/contract`).")
             .takes_payload(MESSAGE)
             .answers_text("application/xml", "The reply came in time.")
             .answers::<messages::JsonAnswer>(StatusCode::OK, "The reply came in time.")
             .answers::<messages::Queued>(StatusCode::ACCEPTED, TAKEN)
             .located()
             .refuses(&[403, 404, 409, 507])
+            .refuses_because(412, "The contract of the client is not the one that `If-Match` names: nothing was accepted.")
             .refuses_because(422, BROKEN),
+        Call::get("/v1/contract", contract::show)
+            .about("messages", "The contract of the client: what it may call, the replies, and their schemas. `ETag` is its hash.")
+            .answers::<OrganismContract>(StatusCode::OK, "The contract.")
+            .refuses(&[403]),
         Call::get("/v1/messages/{id}", messages::look)
             .about("messages", "The state of a message that the caller sent, or that is in its mailbox.")
             .number::<u32>("skip", "Replies to leave out: the first so many.")
             .query::<String>("payloads", "`json` adds the payload of each reply as JSON.")
+            .query::<bool>(
+                "correlation",
+                "`true` adds `<correlation>` to the `<meta>` of each reply to a message with an Idempotency-Key: the request, and \
+                 what was used of the message's budget.",
+            )
+            .waits()
             .answers::<messages::Found>(StatusCode::OK, "The state of the message.")
+            .refuses(&[404]),
+        Call::post("/v1/messages/{id}/cancel", messages::cancel)
+            .about("messages", "Cancel the conversation of a message that the caller sent.")
+            .takes::<Nothing>()
+            .answers_nothing("The conversation has ended.")
             .refuses(&[404]),
         Call::post("/v1/messages/{id}/reply", messages::reply)
             .about("messages", "Reply to a message of the caller's mailbox.")

@@ -65,7 +65,7 @@ async fn set(app: &AppState, caller: &Caller, name: &str, request: Request, paus
 }
 
 /// Checks that a request has neither query nor body.
-async fn require_empty(app: &AppState, request: Request) -> Result<(), Problem> {
+pub(super) async fn require_empty(app: &AppState, request: Request) -> Result<(), Problem> {
     Query::of(&request, &[])?;
     let body: Map<String, Value> = json(app, request).await?;
     match body.keys().next() {

@@ -14,13 +14,14 @@ use serde_json::{Map, Value};
 use systole_core::inbox::{self, Artifact, Exchange, JobCard, Status, Submitter, TaskContext, TaskProgress};
 use systole_core::journal::MailState;
 use systole_core::vocab::{Name, Time, XmlLimits};
-use systole_xml::ladder::{Canonical, Envelope, strict};
+use systole_xml::ladder::{Canonical, Envelope, strict, with_metadata};
 use systole_xml::schema::Catalog;
 
 use super::AppState;
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
 use crate::journal::{Sent, SentAnswer, StoredMail};
+use crate::listeners::organism::Correlation;
 use crate::runtime::Organism;
 
 /// A JSON document.
@@ -391,9 +392,9 @@ pub(super) fn payload_json(envelope: &Bytes, catalog: &Catalog) -> Box<RawValue>
 }
 
 /// Makes the view of a submission; `first` is true if no other answer came before its answers. The payloads are there as JSON,
-/// too, if so asked.
-pub(super) fn sent(app: &AppState, sent: &Sent, first: bool, as_json: bool) -> SentMessage {
-    let replies: Vec<_> = sent.answers.iter().map(|sent| answer(&app.organism, sent, as_json)).collect();
+/// too, and a correlation is in each envelope, if so asked.
+pub(super) fn sent(app: &AppState, sent: &Sent, first: bool, with: (bool, Option<&Correlation>)) -> SentMessage {
+    let replies: Vec<_> = sent.answers.iter().map(|sent| answer(&app.organism, sent, with)).collect();
     let without = if sent.ended { SubmissionState::Silent } else { SubmissionState::Delivered };
     SentMessage {
         id: Id::of(&sent.submission.id),
@@ -419,12 +420,16 @@ const fn answered(by_fault: bool) -> SubmissionState {
     if by_fault { SubmissionState::Faulted } else { SubmissionState::Answered }
 }
 
-fn answer(organism: &Organism, answer: &SentAnswer, as_json: bool) -> Reply {
+fn answer(organism: &Organism, answer: &SentAnswer, (as_json, correlation): (bool, Option<&Correlation>)) -> Reply {
+    let envelope = match correlation {
+        Some(correlation) => &with_metadata(&answer.envelope, "correlation", &correlation.to_string()),
+        None => &answer.envelope,
+    };
     Reply {
         from: answer.from.to_string(),
         payload: PayloadName(answer.payload.to_string()),
         fault: answer.fault.as_ref().map(|code| code.as_str()),
-        envelope: leaving(organism, &answer.envelope),
+        envelope: leaving(organism, envelope),
         json: as_json.then(|| payload_json(&answer.envelope, &organism.catalog())),
     }
 }

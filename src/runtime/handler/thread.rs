@@ -1,5 +1,6 @@
 //! The thread of a handler: its calls, and its recorded values.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -15,7 +16,7 @@ use systole_core::core::{CoreId, ModelFailure, Short, Usage};
 use systole_core::journal::{NoteRecord, Number};
 use systole_core::protocol::Request;
 #[cfg(feature = "gateway")]
-use systole_core::vocab::Amounts;
+use systole_core::vocab::{Amounts, Budget, Millionths};
 use systole_core::vocab::{Fault, FaultCode, MessageId, ThreadId, Time};
 #[cfg(feature = "gateway")]
 use systole_xml::ladder::Canonical;
@@ -134,13 +135,27 @@ impl Thread {
         T: Serialize + DeserializeOwned,
         F: Future<Output = T>,
     {
+        let learned = self.record_success(name, async { Ok::<_, Infallible>(learn.await) }).await?;
+        let Ok(value) = learned;
+        Ok(value)
+    }
+
+    /// Awaits a value and records it, as [`record`](Self::record) does; an error is not recorded.
+    pub(crate) async fn record_success<T, E, F>(&self, name: &str, learn: F) -> Result<Result<T, E>, Fault>
+    where
+        T: Serialize + DeserializeOwned,
+        F: Future<Output = Result<T, E>>,
+    {
         let page = match self.open_note(name)? {
-            Noted::Before(value) => return Ok(value),
+            Noted::Before(value) => return Ok(Ok(value)),
             Noted::Not(page) => page,
         };
-        let value = learn.await;
+        let value = match learn.await {
+            Ok(value) => value,
+            Err(error) => return Ok(Err(error)),
+        };
         self.write_down(page.write(&value)?, None).await?;
-        Ok(value)
+        Ok(Ok(value))
     }
 
     /// Asks a model and records its answer, as [`record`](Self::record) does, with the key of the request. A handler
@@ -297,6 +312,45 @@ impl Thread {
             true => reserve(self.key, amounts, is_last).await,
             false => Ok(()),
         }
+    }
+
+    /// Reserves all that is left of the budget of the thread, for a request elsewhere that may use it; `None` without a budget.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn reserve_rest(&self) -> Option<Budget> {
+        // More than any budget has.
+        let mut wanted = Amounts { tokens: u64::MAX, cost: Millionths(u64::MAX), calls: u64::MAX, threads: u64::MAX };
+        let mut rest = None;
+        // Other threads may take some of it meanwhile.
+        while let Err(short) = self.reserve(wanted, None).await {
+            (wanted, rest) = (short.left.into(), Some(short.left));
+        }
+        rest
+    }
+
+    /// Takes up what was reserved for a request before a crash, if the same request is still in flight.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn reclaim(&self, amounts: Amounts) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context).filter(|_| self.is_budgeted) {
+            shard_context.tell_of(self.key, Input::Reclaimed { invocation: self.key.invocation, amounts });
+        }
+    }
+
+    /// Charges what a request elsewhere used instead of what was reserved for it, in the step that writes a note of that name.
+    /// Comes back when both are durable.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn settle(&self, name: &str, used: Amounts) -> Result<(), Fault> {
+        let note = self.new_page(name)?.write(&true)?;
+        let index = note.index;
+        ShardContext::here(self.key.shard_context).ok_or_else(gone)?.charge_with(self.key, note, used);
+        std::future::poll_fn(|cx| self.poll_note(index, cx)).await;
+        Ok(())
+    }
+
+    /// Returns whether the message of the handler runs again if its future is dropped now: the organism leaves it to its next
+    /// start, or its conversation moves.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn runs_again(&self) -> bool {
+        ShardContext::here(self.key.shard_context).is_none_or(|shard_context| shard_context.runs_again())
     }
 
     /// Charges a request to a model that got no answer, instead of what was reserved for it.

@@ -290,6 +290,7 @@ impl Shard {
             Command::Core(input) => {
                 if let (Input::Stop, Some(journal_handle)) = (&input, &self.journal_handle) {
                     journal_handle.seal();
+                    self.shard_context.seal();
                 }
                 self.close_if_unwritable(&input);
                 if let Input::Read { number, .. } = input
@@ -459,6 +460,7 @@ impl Shard {
         if matches!(input, Input::Unwritable) {
             self.shared.closed.store(true, Ordering::Release);
             self.journal_handle.iter().for_each(|journal_handle| journal_handle.seal());
+            self.shard_context.seal();
             self.shared.links.pending_acks.fail_all();
         }
     }

@@ -16,6 +16,8 @@ use systole_core::core::{
     OrganismVersion, Settled, Version,
 };
 use systole_core::journal::NoteRecord;
+#[cfg(feature = "gateway")]
+use systole_core::vocab::Amounts;
 use systole_core::vocab::{Fault, FaultCode, IdKey};
 
 use super::command::{Command, Links};
@@ -54,6 +56,8 @@ pub(crate) struct ShardContext {
     activity: Cell<u64>,
     /// The listener whose code runs, for the watchdog.
     pulse: Arc<Pulse>,
+    /// True once the journal is sealed.
+    sealed: Cell<bool>,
 }
 
 thread_local! {
@@ -88,6 +92,7 @@ impl ShardContext {
             awaits_fresh: Cell::default(),
             activity: Cell::default(),
             pulse,
+            sealed: Cell::default(),
         });
         CONTEXTS.with_borrow_mut(|contexts| {
             contexts.retain(|shard_context| shard_context.strong_count() > 0);
@@ -378,6 +383,26 @@ impl ShardContext {
         if self.with(key, |handler| handler.note(index)).is_some() {
             self.tell(key.origin, Input::Noted { invocation: key.invocation, index, name, value, answer });
         }
+    }
+
+    /// Hands a note of a handler over with what a request of it used.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn charge_with(&self, key: HandlerKey, note: NoteRecord, used: Amounts) {
+        let NoteRecord { index, name, value, .. } = note;
+        if self.with(key, |handler| handler.note(index)).is_some() {
+            self.tell(key.origin, Input::Settled { invocation: key.invocation, index, name, value, used });
+        }
+    }
+
+    /// Notes that the journal takes no further change: handlers that are dropped from now on are those of the next start.
+    pub(crate) fn seal(&self) {
+        self.sealed.set(true);
+    }
+
+    /// Returns whether the message of a handler that is dropped now runs again.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn runs_again(&self) -> bool {
+        self.sealed.get() || is_moving()
     }
 
     /// Hands over an input about a handler, unless that has ended.

@@ -1,7 +1,5 @@
 //! `systole mcp import`.
 
-use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,7 +12,7 @@ use systole_core::vocab::{Limits, Name};
 use tokio::task::LocalSet;
 
 use crate::failure::Failure;
-use crate::print;
+use crate::{file, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Import {
@@ -61,8 +59,8 @@ pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
         });
     }
     let document = found.lock.with_file_name(&contract.lock.contract.file);
-    write(&document, &contract.document)?;
-    write(&found.lock, &lock)?;
+    file::replace(&document, &contract.document)?;
+    file::replace(&found.lock, &lock)?;
     let names: Vec<_> = contract.lock.tools.iter().map(|tool| readable(&tool.facts.name)).collect();
     print::line(format_args!(
         "{}: {} of {} ({}): {}",
@@ -92,17 +90,4 @@ fn differences(lock: &Path, contract: &Contract) -> Option<Vec<String>> {
         Err(McpLockError::Unreadable(_)) if !lock.exists() => None,
         Err(error) => Some(vec![format!("{}: {error}", lock.display())]),
     }
-}
-
-/// Writes a file, whole or not at all.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    let written = fs::File::create(&beside).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    let written = written.and_then(|()| fs::rename(&beside, path));
-    written.map_err(|cause| Failure::unusable(format!("can't write {}: {cause}", path.display())))
 }

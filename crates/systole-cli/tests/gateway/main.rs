@@ -4,6 +4,7 @@
 
 mod edge;
 mod example;
+mod federation;
 mod guard;
 mod hangup;
 mod kit;

@@ -7,7 +7,8 @@
 //! A reservation belongs to a request that a handler is about to send, and a provider may bill the request from then on.
 //! So it is spent, unless it is settled by what the request used: also where the handler ends before, is cancelled, or
 //! makes another reservation. The journal has what was spent and what is reserved as one sum: a reservation of a process
-//! that was killed is spent.
+//! that was killed is spent. One whose request has one effect, however often it is sent, is taken up again by the handler
+//! that runs again.
 
 use std::collections::HashMap;
 
@@ -158,6 +159,23 @@ impl Budgets {
         self.change(&accounts, step, |account| account.reserved = account.reserved.plus(amounts));
         self.held.insert(invocation, (accounts, amounts));
         Ok(())
+    }
+
+    /// Makes amounts that were spent as the reserve of a killed process a reserve again. What is left stays as it is.
+    pub(super) fn reclaim(
+        &mut self,
+        invocation: InvocationId,
+        at: ThreadKey,
+        amounts: Amounts,
+        step: &mut StepContext,
+    ) {
+        self.forfeit(invocation, step);
+        let accounts = self.chain(Some(at));
+        self.change(&accounts, step, |account| {
+            account.spent = account.spent.minus(amounts);
+            account.reserved = account.reserved.plus(amounts);
+        });
+        self.held.insert(invocation, (accounts, amounts));
     }
 
     /// Charges what a request of a handler used, instead of what was reserved for it. It has been used, so that it is

@@ -249,8 +249,8 @@ pub enum Input {
         text: Arc<str>,
     },
     /// A handler is about to send a request to a model: each gets one [`Output::Reserved`], once the reserve is durable.
-    /// The request may be billed from then on: the reserve is spent, unless an answer ([`Input::Noted`]) or
-    /// [`Input::Charged`] says what was used.
+    /// The request may be billed from then on: the reserve is spent, unless an answer ([`Input::Noted`]),
+    /// [`Input::Settled`] or [`Input::Charged`] says what was used.
     Reserve {
         /// The handler.
         invocation: InvocationId,
@@ -258,6 +258,28 @@ pub enum Input {
         amounts: Amounts,
         /// Set for a request that takes what is left: its thread ends with this fault unless it answers then.
         is_last: Option<Fault>,
+    },
+    /// A handler runs again after a crash, and its request is still in flight elsewhere, where the same request has one effect:
+    /// the reserve, which counts as spent since, is one again.
+    Reclaimed {
+        /// The handler.
+        invocation: InvocationId,
+        /// The amounts, as they were reserved.
+        amounts: Amounts,
+    },
+    /// A request of a handler elsewhere has ended: it is charged with what it used instead of its reserve, in the step that
+    /// writes a note of the handler, as [`Input::Noted`] does. A run after a crash finds both or none.
+    Settled {
+        /// The handler.
+        invocation: InvocationId,
+        /// The place among its notes.
+        index: u32,
+        /// The name of the value.
+        name: Arc<str>,
+        /// The value as JSON.
+        value: Arc<str>,
+        /// The amounts that were used.
+        used: Amounts,
     },
     /// A request of a handler to a model got no answer: it is charged with this usage instead of its reserve.
     Charged {

@@ -57,6 +57,21 @@ impl Amounts {
     }
 }
 
+/// The amounts of a budget, none where it sets no bound.
+impl From<Budget> for Amounts {
+    fn from(Budget { tokens, cost, calls, threads, .. }: Budget) -> Self {
+        let most = |bound: Option<u64>| bound.unwrap_or_default();
+        Self { tokens: most(tokens), cost: cost.unwrap_or_default(), calls: most(calls), threads: most(threads) }
+    }
+}
+
+/// The amounts as the words of a budget, which has each of them.
+impl From<Amounts> for Budget {
+    fn from(Amounts { tokens, cost, calls, threads }: Amounts) -> Self {
+        Self::NONE.tokens(Some(tokens)).cost(Some(cost)).calls(Some(calls)).threads(Some(threads))
+    }
+}
+
 impl Display for Amounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tokens, cost, calls, threads } = self;
@@ -67,6 +82,14 @@ impl Display for Amounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amounts_are_those_of_a_budget() {
+        let spent = Amounts { tokens: 120, calls: 3, ..Amounts::default() };
+        assert_eq!(Budget::from(spent).to_string(), "tokens=120 cost=0 calls=3 threads=0");
+        assert_eq!(Amounts::from(Budget::from(spent)), spent);
+        assert_eq!(Amounts::from("tokens=120 calls=3 time=1s".parse::<Budget>().unwrap()), spent);
+    }
 
     #[test]
     fn amounts_stand_beside_their_budget() {

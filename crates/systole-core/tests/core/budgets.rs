@@ -333,6 +333,37 @@ fn a_request_is_reserved_before_and_settled_after() {
 }
 
 #[test]
+fn a_request_elsewhere_is_settled_with_its_note_and_its_reserve_is_taken_up_again() {
+    let mut world = world(|_| {}, |_| {}, "tokens=100 calls=9");
+    world.send("alice", letter("ask", 0));
+    let boss = world.invocation("boss");
+    let state = |world: &World| {
+        let OpenBudget { spent, reserved, .. } = world.cores[0].budgets()[0];
+        (spent.tokens, spent.calls, reserved.tokens, reserved.calls)
+    };
+    let some = |tokens, calls| Amounts { tokens, calls, ..Amounts::default() };
+    assert_eq!(world.reserve(boss, some(60, 5), false), Ok(()));
+    assert_eq!(state(&world), (0, 1, 60, 5));
+    let settle = |world: &mut World, used| {
+        let (name, value) = ("organism".into(), "true".into());
+        world.handle(boss.shard, Input::Settled { invocation: boss.id, index: 0, name, value, used });
+        world.run();
+    };
+    settle(&mut world, some(7, 2));
+    assert_eq!(state(&world), (7, 3, 0, 0));
+    // What a crash leaves: the reserve of the killed process counts as spent.
+    assert_eq!(world.reserve(boss, some(40, 1), false), Ok(()));
+    settle(&mut world, some(40, 1));
+    assert_eq!(state(&world), (47, 4, 0, 0));
+    world.handle(boss.shard, Input::Reclaimed { invocation: boss.id, amounts: some(40, 1) });
+    world.run();
+    assert_eq!(state(&world), (7, 3, 40, 1), "nothing more is left than before");
+    assert_eq!(world.reserve(boss, some(94, 0), false).unwrap_err().left, budget("tokens=53 calls=5"));
+    assert_eq!(state(&world), (47, 4, 0, 0), "another reservation spends it");
+    world.finish(boss, vec![reply("told", 1)]);
+}
+
+#[test]
 fn a_request_without_an_answer_is_charged() {
     let charged = |world: &World| {
         let OpenBudget { spent, reserved, .. } = world.cores[0].budgets()[0];

@@ -26,7 +26,7 @@ pub mod strict;
 pub(crate) mod tape;
 pub mod transcript;
 
-pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, write_envelope, write_example};
+pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, with_metadata, write_envelope, write_example};
 pub use parse::{Emitter, Fragment, LadderError, mend, parse, parse_fragment};
 pub use raw::Raw;
 pub use repair::{Repair, RepairError, RepairKind, Repaired};

@@ -9,9 +9,9 @@ use super::engine::Grammar;
 use super::example::{Examples, Measure, Parts, Sizes, Wanted, too_many};
 use super::model::Model;
 use super::payload_schema::{Checker, ExampleSearch, valid_example};
-use super::source::digest;
 use super::source::documents::Documents;
 use super::source::read::Reader;
+use super::source::{SourceDocument, digest};
 use super::{Payload, PayloadSchema, document, probe, types, xsd};
 use crate::ladder::chars::has_scheme;
 use crate::vocab::{QName, ns};
@@ -73,7 +73,8 @@ impl PayloadSchema {
         let example = example.ok_or_else(|| refuse(TypeShape::NoExample))?;
         let digest = digest([blake3::hash(document.as_bytes()).into()]);
         let (example, search) = (OnceLock::from(Some(example)), ExampleSearch::new(0, 1));
-        Ok(Self::assemble(qname, (digest, path), document, (model, None), (example, search)))
+        let sources = Arc::new([SourceDocument::new(&format!("{}.xsd", qname.local()), document.clone())]);
+        Ok(Self::assemble(qname, (digest, path), (document, sources), (model, None), (example, search)))
     }
 }
 

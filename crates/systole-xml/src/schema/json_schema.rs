@@ -31,7 +31,7 @@ use super::model::{
 use super::pattern::Pattern;
 use super::payload_schema::ExampleSearch;
 use super::simple::{SimpleType, XsdType};
-use super::source::digest;
+use super::source::{SourceDocument, digest};
 use super::{Catalog, PayloadSchema, Validator};
 use crate::ladder::chars::has_scheme;
 use crate::ladder::escape::uncarriable;
@@ -98,6 +98,7 @@ impl PayloadSchema {
         }
         reader.sound()?;
         let namespace: Arc<str> = reader.namespace()?.into();
+        let sources: Arc<[SourceDocument]> = Arc::new([SourceDocument::new(name, text.into())]);
         let mut payloads = Vec::new();
         for (local, node) in reader.roots()? {
             let mut maker = maker(&namespace);
@@ -105,7 +106,7 @@ impl PayloadSchema {
             let qname = QName::new(&namespace, &local).map_err(|_| {
                 reader.wrong(node, "the name of a payload is a letter or '_', then letters, digits, '-', '_' and '.'")
             })?;
-            payloads.push(assembled(&reader, qname, made, node)?);
+            payloads.push(assembled(&reader, &sources, (qname, made), node)?);
         }
         Ok(payloads)
     }
@@ -114,8 +115,8 @@ impl PayloadSchema {
 /// Compiles a payload, and gives it the author's first example.
 fn assembled(
     reader: &Maker<'_, '_>,
-    qname: QName,
-    Made { mut model, values, sample }: Made,
+    sources: &Arc<[SourceDocument]>,
+    (qname, Made { mut model, values, sample }): (QName, Made),
     node: NodeId,
 ) -> Result<PayloadSchema, ContractError> {
     let depths = Sizes::of(&model, Measure::DEPTH);
@@ -138,7 +139,7 @@ fn assembled(
     let schema = PayloadSchema::assemble(
         qname,
         (digest, (grammar, root)),
-        document,
+        (document, sources.clone()),
         (model, values),
         (Default::default(), search),
     );

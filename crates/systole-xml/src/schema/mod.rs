@@ -67,7 +67,7 @@ pub use opinion::{Objection, Opinion};
 pub use own_schemas::own_schema;
 pub use payload::Payload;
 pub use payload_schema::PayloadSchema;
-pub use source::{EncodingError, XsdDocument, decoded};
+pub use source::{EncodingError, SourceDocument, XsdDocument, decoded};
 pub use standalone::Schema;
 pub use systole_macros::Payload;
 pub use validator::{Element, Validated, Validator};

@@ -11,7 +11,7 @@ use super::engine::{ElementId, Form, FormPage, FormStep, Grammar, Judge, SchemaE
 use super::example::{Examples, Parts, Wanted, Wish};
 use super::json::values::ValueRules;
 use super::model::Model;
-use super::source::{Digest, embed};
+use super::source::{Digest, SourceDocument, embed};
 use super::{FromJsonError, JsonPayload, Payload, json, prompt, vocabulary};
 use crate::ladder::Canonical;
 use crate::ladder::repair::Vocabulary;
@@ -27,7 +27,10 @@ struct Inner {
     digest: Digest,
     /// The grammar that judges the payload, shared by all OS threads, and the payload's declaration in it.
     grammar: (Arc<Grammar>, ElementId),
+    /// The XSD document that declares the payload.
     document: Arc<str>,
+    /// The documents of its author.
+    sources: Arc<[SourceDocument]>,
     /// The part of the documents that the payload needs, made on demand.
     part: OnceLock<Option<Canonical>>,
     /// The content of the payload. What examples, prompts and repair need of it is made on demand: most payloads of a
@@ -101,18 +104,18 @@ impl PayloadSchema {
     pub(super) fn of_element(
         digest: Digest,
         grammar: (Arc<Grammar>, ElementId),
-        document: Arc<str>,
+        written: (Arc<str>, Arc<[SourceDocument]>),
         model: Model,
         qname: QName,
         search: ExampleSearch,
     ) -> Self {
-        Self::assemble(qname, (digest, grammar), document, (model, None), (OnceLock::new(), search))
+        Self::assemble(qname, (digest, grammar), written, (model, None), (OnceLock::new(), search))
     }
 
     pub(super) fn assemble(
         qname: QName,
         (digest, grammar): (Digest, (Arc<Grammar>, ElementId)),
-        document: Arc<str>,
+        (document, sources): (Arc<str>, Arc<[SourceDocument]>),
         (model, values): (Model, Option<ValueRules>),
         (example, search): (OnceLock<Option<Canonical>>, ExampleSearch),
     ) -> Self {
@@ -126,6 +129,7 @@ impl PayloadSchema {
             digest,
             grammar,
             document,
+            sources,
             part: OnceLock::new(),
             example,
             search,
@@ -167,6 +171,13 @@ impl PayloadSchema {
     /// The XSD document that declares the payload.
     pub fn document(&self) -> &str {
         &self.0.document
+    }
+
+    /// The documents that declare the payload, as their author wrote them: the first one has the declaration, and the others
+    /// are those that it leads to. A contract that is written as JSON Schema is one document; that of a Rust type is the XSD
+    /// document that was made of it.
+    pub fn sources(&self) -> &[SourceDocument] {
+        &self.0.sources
     }
 
     /// The declaration of the payload, with the types and other components of its document that it refers to, as one

@@ -93,7 +93,7 @@ fn refusal(error: &StrictError) -> String {
 }
 
 fn describe(claims: &Claims) -> String {
-    let Claims { from, to, thread, id, in_reply_to, deadline, budget, traceparent, foreign } = claims;
+    let Claims { from, to, thread, id, in_reply_to, deadline, budget, traceparent, correlation, foreign } = claims;
     let mut text = format!("from {from:?}\n");
     for (name, claim) in [("to", to), ("thread", thread), ("id", id), ("in-reply-to", in_reply_to)] {
         if let Some(claim) = claim {
@@ -108,6 +108,9 @@ fn describe(claims: &Claims) -> String {
     }
     if let Some(traceparent) = traceparent {
         writeln!(text, "traceparent {traceparent:?}").unwrap();
+    }
+    if let Some(correlation) = correlation {
+        writeln!(text, "correlation {correlation:?}").unwrap();
     }
     if *foreign > 0 {
         writeln!(text, "foreign {foreign}").unwrap();

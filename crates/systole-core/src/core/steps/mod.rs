@@ -177,7 +177,12 @@ impl Core {
             }
             Input::Used { invocation, answer } => self.charge_answer(invocation, *answer, None),
             Input::Grown { invocation, text } => self.report(invocation, |by| EventKind::ModelWrites { by, text }),
-            Input::Charged { invocation, usage } => self.charge_usage(invocation, usage),
+            Input::Charged { invocation, usage } => self.charge(invocation, usage.into()),
+            Input::Settled { invocation, index, name, value, used } => {
+                self.noted(invocation, index, (name, value));
+                self.charge(invocation, used);
+            }
+            Input::Reclaimed { invocation, amounts } => self.reclaim(invocation, amounts),
             Input::Unanswered { invocation, attempt } => self.model_failed(invocation, *attempt),
             Input::Stalled { invocation, stalled } => self.stalled(invocation, stalled),
             Input::Attempted { invocation, attempts } => self.attempted(invocation, attempts),

@@ -32,7 +32,7 @@ use crate::core::records::stored;
 use crate::core::setup::Setup;
 use crate::core::slots::{Slots, Waiter};
 use crate::core::tree::{About, FanOutKind, Owner, Turn};
-use crate::core::usage::{ModelAnswer, ModelFailure, Usage};
+use crate::core::usage::{ModelAnswer, ModelFailure};
 use crate::journal::{FanId, NoteRecord, Number, Op, Seen, epoch_of};
 use crate::vocab::{Amounts, Fault, FaultCode, MessageId, Name, Time};
 
@@ -626,13 +626,21 @@ impl Core {
         self.step.out.emit(Output::Reserved { invocation, result });
     }
 
-    /// Charges what a request to a model used, with an answer or without.
-    pub(super) fn charge_usage(&mut self, invocation: InvocationId, usage: Usage) {
+    /// Takes amounts that count as spent since a crash for reserved ones again: the request is in flight still.
+    pub(super) fn reclaim(&mut self, invocation: InvocationId, amounts: Amounts) {
+        let account = self.invocations.thread(invocation).and_then(|thread| self.account(thread));
+        if let Some(account) = account {
+            self.budgets.reclaim(invocation, account, amounts, &mut self.step);
+        }
+    }
+
+    /// Charges what a request of a handler used, with an answer or without.
+    pub(super) fn charge(&mut self, invocation: InvocationId, used: Amounts) {
         if self.budgets.is_empty() {
             return;
         }
         let account = self.invocations.thread(invocation).and_then(|thread| self.account(thread));
-        self.budgets.settle(invocation, account, usage.into(), &mut self.step);
+        self.budgets.settle(invocation, account, used, &mut self.step);
     }
 
     /// Writes a value that a handler recorded. The handler goes on when the value is durable.
@@ -715,7 +723,7 @@ impl Core {
     /// Charges an answer that a handler got from a model, and tells operators of it. `note`: the index of the note that keeps
     /// it.
     pub(super) fn charge_answer(&mut self, id: InvocationId, answer: ModelAnswer, note: Option<u32>) {
-        self.charge_usage(id, answer.usage);
+        self.charge(id, answer.usage.into());
         let Some(invocation) = self.invocations.all.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
         let (by, message) = (self.setup.blueprint[invocation.listener].name.clone(), invocation.message);

@@ -12,7 +12,7 @@ mod write;
 
 pub use claim::Claim;
 pub use error::EnvelopeError;
-pub use write::{write_envelope, write_example};
+pub use write::{with_metadata, write_envelope, write_example};
 
 use super::Canonical;
 use crate::vocab::{Budget, MessageId, Name, ThreadId, Time};
@@ -51,6 +51,8 @@ pub struct Claims {
     pub budget: Option<Box<Budget>>,
     /// `traceparent` of `urn:systole:meta:v1` (W3C Trace Context, section 3.2).
     pub traceparent: Option<Claim>,
+    /// `correlation` of `urn:systole:meta:v1`: the request that an answer of another organism belongs to.
+    pub correlation: Option<Claim>,
     /// Number of elements of other namespaces in `<meta>`. They reach no listener.
     pub foreign: usize,
 }

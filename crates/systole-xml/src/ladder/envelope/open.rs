@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         }
         self.check_attributes(&meta, "meta")?;
         let mut claims = self.claims(&meta, required)?;
-        for claim in [&mut claims.id, &mut claims.in_reply_to, &mut claims.traceparent] {
+        for claim in [&mut claims.id, &mut claims.in_reply_to, &mut claims.traceparent, &mut claims.correlation] {
             claim.take_if(|text| text.is_empty());
         }
         Ok(claims)
@@ -216,6 +216,7 @@ impl<'a> Reader<'a> {
             (Known::SystoleMeta, "id") => ("id", &mut claims.id),
             (Known::SystoleMeta, "in-reply-to") => ("in-reply-to", &mut claims.in_reply_to),
             (Known::SystoleMeta, "traceparent") => ("traceparent", &mut claims.traceparent),
+            (Known::SystoleMeta, "correlation") => ("correlation", &mut claims.correlation),
             (Known::SystoleMeta, "deadline") => return self.deadline(child, claims),
             (Known::SystoleMeta, "budget") => return self.budget(child, claims),
             _ => {

@@ -1,5 +1,6 @@
 //! Tests of reading and writing envelopes.
 
+use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
@@ -65,11 +66,29 @@ fn claims_are_read_from_any_shape_of_envelope() {
         deadline: Some("2031-05-07T12:00:00Z".parse().unwrap()),
         budget: Some(Box::new("calls=5 time=30s".parse().unwrap())),
         traceparent: Some(claim("00-ab-01")),
+        correlation: None,
         foreign: 2,
     };
     assert_eq!(claims, expected);
     assert_eq!(payload.as_str(), "<add></add>");
     assert_eq!(payload.position(0), Some(Position { line: 15, column: 3 }));
+}
+
+#[test]
+fn metadata_is_added_to_what_the_pump_wrote_and_read_again() {
+    let payload = canonical("<a xmlns='urn:a'>&lt;/meta></a>");
+    let of_sender = Meta { in_reply_to: Some("</meta>".to_owned()), ..meta() };
+    let envelope = write_envelope(&of_sender, &payload);
+    let longer = with_metadata(&with_metadata(&envelope, "budget", "calls=2"), "correlation", "key=<&\u{1}>");
+    let read = canonical(std::str::from_utf8(&longer).unwrap());
+    assert_eq!(*read.bytes(), longer, "it is canonical");
+    let (claims, found) = Envelope::open(read).unwrap().into_parts();
+    assert_eq!(claims.correlation.as_deref(), Some("key=<&\u{FFFD}>"));
+    assert_eq!(claims.budget.as_deref(), Some(&"calls=2".parse().unwrap()));
+    assert_eq!(claims.in_reply_to.as_deref(), Some("</meta>"));
+    assert_eq!(found.bytes(), payload.bytes());
+    let other = Bytes::from_static(b"<other/>");
+    assert_eq!(with_metadata(&other, "budget", "calls=2"), other);
 }
 
 #[test]

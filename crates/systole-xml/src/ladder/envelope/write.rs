@@ -40,6 +40,16 @@ pub fn write_envelope(meta: &Meta, payload: &Canonical) -> Bytes {
     out.into()
 }
 
+/// Adds an element of Systole's metadata to the end of `<meta>` of an envelope that [`write_envelope`] wrote; other bytes stay as
+/// they are. Characters in `text` that XML can't hold become U+FFFD.
+pub fn with_metadata(envelope: &Bytes, name: &str, text: &str) -> Bytes {
+    // No element of that metadata has another one in it, so the first end tag is that of the envelope's own.
+    let Some(end) = memchr::memmem::find(envelope, b"</meta>") else { return envelope.clone() };
+    let mut element = String::new();
+    push_own(&mut element, name, text);
+    [&envelope[..end], element.as_bytes(), &envelope[end..]].concat().into()
+}
+
 /// Writes the smallest envelope that carries `payload` and keeps the schema: an example for senders.
 pub fn write_example(from: &Name, payload: &Canonical) -> String {
     let mut out = String::with_capacity(payload.bytes().len() + 256);

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::prolog::plain;
 use super::tree::{NodeId, Tree};
 use super::versions::{flaw, included};
-use super::{BrokenSchemaRule, Digest, Place, XsdDocument, digest, document_error};
+use super::{BrokenSchemaRule, Digest, Place, SourceDocument, XsdDocument, digest, document_error};
 use crate::ladder::Canonical;
 use crate::ladder::strict::{attribute_offset, canonicalize};
 use crate::schema::contract::{ContractError, DocumentProblem};
@@ -235,6 +235,16 @@ impl Documents {
         // Sorted once for all roots: a set may have as many roots as documents, each of which leads to all of them.
         let reached = self.by_digest.iter().filter(|index| self.reach.has(root, **index));
         digest(reached.map(|index| self.documents[*index].digest))
+    }
+
+    /// A document and all given ones that it refers to, as they were given.
+    pub(in crate::schema) fn given_from(&self, root: usize) -> Arc<[SourceDocument]> {
+        let others = (0..self.given).filter(|index| *index != root && self.reach.has(root, *index));
+        let document = |index: usize| {
+            let Document { name, given, .. } = &self.documents[index];
+            SourceDocument::new(name, given.clone())
+        };
+        std::iter::once(root).chain(others).map(document).collect()
     }
 
     /// A document that is referred to and not among the given ones, with the place of the reference, in words.

@@ -12,6 +12,8 @@ pub(super) mod read;
 pub(super) mod tree;
 mod versions;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::contract::{ContractError, DocumentProblem};
@@ -29,6 +31,22 @@ pub struct XsdDocument {
     pub name: String,
     /// The document.
     pub text: String,
+}
+
+/// A document that declares a payload, or that such a one leads to, as its author wrote it. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourceDocument {
+    /// The name under which it was given: mostly a path. One that ends with `.json` is a JSON Schema.
+    pub name: Arc<str>,
+    /// The text.
+    pub text: Arc<str>,
+}
+
+impl SourceDocument {
+    pub(super) fn new(name: &str, text: Arc<str>) -> Self {
+        Self { name: name.into(), text }
+    }
 }
 
 pub(super) fn document_error(document: &str, at: Position, problem: DocumentProblem) -> ContractError {

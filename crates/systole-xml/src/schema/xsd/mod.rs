@@ -87,7 +87,7 @@ impl XsdSet {
         let components = compile(documents, &reader)?;
         check_namespaces(documents, &reader)?;
         let grammar = components.grammar();
-        let mut digests = HashMap::new();
+        let (mut digests, mut sources) = (HashMap::new(), HashMap::new());
         let mut seen = HashSet::new();
         let declared: Vec<_> = reader
             .elements()
@@ -106,11 +106,11 @@ impl XsdSet {
             }
             let document = documents.get(element.document);
             let digest = digests.entry(element.document).or_insert_with(|| documents.digest(element.document));
-            let text = document.given.clone();
+            let own = sources.entry(element.document).or_insert_with(|| documents.given_from(element.document));
             schemas.push(PayloadSchema::of_element(
                 *digest,
                 (grammar.clone(), root),
-                text,
+                (document.given.clone(), own.clone()),
                 model,
                 qname.clone(),
                 search.clone(),

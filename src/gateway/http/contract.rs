@@ -1,0 +1,96 @@
+//! `/v1/contract`: what a client may call, for organisms that call this one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::{Request, State};
+use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use systole_core::core::Routing;
+use systole_core::protocol::boot_qname;
+use systole_core::vocab::{Name, ns};
+
+use super::caller::Caller;
+use super::messages::may_send;
+use super::request::Query;
+use super::{AppState, view};
+use crate::gateway::problem::Problem;
+use crate::listeners::organism::OrganismContract;
+use crate::runtime::Organism;
+
+/// The contracts of clients, made when they are asked for: no contract changes while the organism runs.
+#[derive(Default)]
+pub(in crate::gateway) struct Contracts(Mutex<BTreeMap<Name, Arc<Told>>>);
+
+/// A contract and its entity tag (RFC 9110, section 8.8.3).
+struct Told {
+    contract: OrganismContract,
+    tag: String,
+}
+
+impl Contracts {
+    fn of(&self, organism: &Organism, client: &Name) -> Arc<Told> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || {
+            let contract = contract(organism, client);
+            Arc::new(Told { tag: format!("\"{}\"", contract.hash()), contract })
+        };
+        known.entry(client.clone()).or_insert_with(make).clone()
+    }
+}
+
+/// The contract of a client: the payloads that it may call, with their schemas and those of their replies.
+fn contract(organism: &Organism, client: &Name) -> OrganismContract {
+    let (blueprint, catalog) = (organism.blueprint(), organism.catalog());
+    let mut told = OrganismContract::new(&blueprint.organism, client);
+    let Some(party) = blueprint.party(client.as_str()) else { return told };
+    let is_own = |namespace: &str| matches!(namespace, ns::CORE | ns::META | ns::ENVELOPE);
+    for payload in blueprint.calls(party).iter().filter(|payload| !is_own(payload.namespace())) {
+        for listener in blueprint.accepting(payload).iter().filter_map(|id| blueprint.listener(*id)) {
+            let replies: Vec<_> = listener.replies.iter().filter(|reply| **reply != boot_qname()).cloned().collect();
+            let addressed = listener.routing == Routing::Addressed;
+            told.add(payload, (&listener.name, addressed), &listener.description, &replies);
+            let declared = std::iter::once(payload).chain(&replies).filter_map(|payload| catalog.get(payload));
+            declared.for_each(|schema| told.declare(schema));
+        }
+    }
+    told
+}
+
+/// `GET /v1/contract`
+pub(super) async fn show(
+    State(app): State<Arc<AppState>>,
+    Caller(principal): Caller,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    may_send(&app, &principal)?;
+    let told = app.contracts.of(&app.organism, &principal.name);
+    let contract = told.contract.clone();
+    let mut response = view::long_document(&app, move || contract).await?;
+    let tag = HeaderValue::try_from(&told.tag).expect("quotes and hexadecimal digits");
+    response.headers_mut().insert(ETAG, tag);
+    Ok(response)
+}
+
+/// Checks the contract that a client holds to, by the header `If-Match`, if it has one (RFC 9110, section 13.1.1).
+pub(super) fn check(app: &AppState, client: &Name, headers: &HeaderMap) -> Result<(), Problem> {
+    let mut wanted = headers.get_all(IF_MATCH).iter().peekable();
+    if wanted.peek().is_none() {
+        return Ok(());
+    }
+    let told = app.contracts.of(&app.organism, client);
+    let is_met = |tag: &str| matches!(tag.trim(), "*") || tag.trim() == told.tag;
+    let is_listed = |value: &HeaderValue| value.to_str().is_ok_and(|tags| tags.split(',').any(is_met));
+    match wanted.any(is_listed) {
+        true => Ok(()),
+        false => {
+            let detail = format!(
+                "the contract of {client} is {}, and not the one that If-Match names: read GET /v1/contract again",
+                told.tag
+            );
+            Err(Problem::new(StatusCode::PRECONDITION_FAILED, "contract", "The contract is another one", detail))
+        }
+    }
+}
