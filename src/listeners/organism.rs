@@ -511,9 +511,11 @@ impl fmt::Display for Correlation {
 }
 
 /// A text that is no correlation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is no correlation: `blake3=… tokens=… cost=… calls=… threads=… key=…` is one")]
 pub struct NoCorrelation;
+
+systole_core::vocab::debug_is_display!(NoCorrelation);
 
 impl FromStr for Correlation {
     type Err = NoCorrelation;

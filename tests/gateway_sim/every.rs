@@ -10,7 +10,7 @@ use crate::site::{Site, answer, ask, text};
 use crate::table::Row;
 
 /// The calls that are not dropped by `calls_that_read`, each with the test that drops it.
-const DROPPED: [(&str, &str); 51] = [
+const DROPPED: [(&str, &str); 52] = [
     ("delete /v1/jobs/{job}", "a_job_that_is_registered_and_one_that_is_removed"),
     ("delete /v1/mailboxes/{mailbox}/dead", "a_dead_letter_that_is_deleted"),
     ("delete /v1/sessions/{session}", "the_end_of_a_session_frees_what_it_had"),
@@ -36,6 +36,7 @@ const DROPPED: [(&str, &str); 51] = [
     ("post /v1/mailboxes/{mailbox}/messages/{id}/nack", "a_message_given_back"),
     ("post /v1/mailboxes/{mailbox}/messages/{id}/term", "an_end_without_a_reply_happens_once"),
     ("post /v1/messages", "a_message_whose_sender_hangs_up_is_sent_once"),
+    ("post /v1/messages/{id}/cancel", "a_message_that_is_cancelled"),
     ("post /v1/messages/{id}/draft", "a_stream_of_drafts_that_is_dropped_leaves_nothing"),
     ("post /v1/messages/{id}/fail", "a_failure"),
     ("post /v1/messages/{id}/reply", "a_reply_whose_listener_hangs_up_reaches_its_caller_once"),

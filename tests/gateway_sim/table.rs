@@ -149,6 +149,22 @@ fn a_failure() {
 }
 
 #[test]
+fn a_message_that_is_cancelled() {
+    dropped(
+        "cancel",
+        |site, number| {
+            let sent = site.ask(number);
+            (Row::post("ada", format!("/v1/messages/{sent}/cancel"), json!({}), &[204]), sent)
+        },
+        |site, sent| text(&site.sent(sent)["state"]) == "faulted",
+        |site, sent| {
+            assert_eq!(text(&site.sent(sent)["reply"]["fault"]), "cancelled");
+            assert!(site.lease("{}").is_empty(), "its listener does not get it any more");
+        },
+    );
+}
+
+#[test]
 fn a_message_given_back() {
     dropped(
         "nack",
@@ -331,6 +347,21 @@ fn readers_that_wait() {
     // None of them takes the messages that come.
     let leased = Leased::new(&site, 1);
     assert_eq!(leased.item(&site)["deliveries"], 1);
+}
+
+#[test]
+fn a_sender_that_waits() {
+    let site = Site::new();
+    let path = format!("/v1/messages/{}?wait=60", site.ask(1));
+    let row = Row::post("ada", path, Value::Null, &[200]).of(Method::GET);
+    for polls in 0..WAITS {
+        let answered = site.cut_off(&row.call(), polls);
+        assert!(answered.is_none(), "{answered:?}");
+        assert_eq!(site.metric("systole_gateway_waiters"), 0, "after {polls} polls");
+    }
+    let item = site.lease("{}").remove(0);
+    site.post("worker", &format!("/v1/messages/{}/reply", text(&item["id"])), None, &answer("one")).is(202);
+    assert_eq!(text(&site.call(&row.call()).is(200)["state"]), "answered");
 }
 
 #[test]
