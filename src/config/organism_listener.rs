@@ -72,8 +72,10 @@ pub(super) fn read(reader: &mut Reader, node: &Node, name: Option<&At<Name>>) ->
             None
         }
     };
+    #[cfg_attr(not(feature = "gateway"), expect(unused_variables, reason = "it verifies no signature"))]
+    let files = keys.keys.read(reader);
     #[cfg(feature = "gateway")]
-    let keys = keys.keys.read(reader).map(|files| super::organism::public_keys(reader, files));
+    let keys = files.map(|files| super::organism::public_keys(reader, files));
     Some(OrganismListener {
         way: way?,
         lock: lock?,
