@@ -19,6 +19,6 @@ pub(super) use compile::{Components, compile};
 pub(in crate::schema) use form::page as form_page;
 pub use form::{FieldKind, Form, FormField, FormPage, FormStep};
 pub(super) use grammar::{ElementId, Grammar};
-pub(super) use judge::{Judge, Part, Violation};
+pub(super) use judge::{Judge, Part, Violation, is_blank};
 pub(super) use verdict::verdict;
 pub use verdict::{Finding, SchemaError};

@@ -479,8 +479,9 @@ impl<'w, 't> Walk<'w, 't> {
                     Some(Body::Members { children, .. } | Body::Items { children }) => Some(children),
                     _ => None,
                 };
+                let has_text = !matches!(form, Form::Object(Object { is_mixed: false, .. }));
                 for item in document.items(text) {
-                    self.item(children, item)?;
+                    self.item(children, has_text, item)?;
                 }
             }
             None => {
@@ -521,10 +522,10 @@ impl<'w, 't> Walk<'w, 't> {
         Ok(())
     }
 
-    /// Adds a part of content in document order.
-    fn item(&mut self, children: Option<&'w Children>, item: NodeId) -> Result<(), Problem> {
+    /// Adds a part of content in document order, in which text may stand or not.
+    fn item(&mut self, children: Option<&'w Children>, has_text: bool, item: NodeId) -> Result<(), Problem> {
         let task = match self.document.kind(item) {
-            Kind::Plain | Kind::Escaped => Task::Text(item),
+            Kind::Plain | Kind::Escaped if has_text => Task::Text(item),
             Kind::Object => {
                 let mut members = self.document.members(item);
                 let single = members.next().filter(|_| members.next().is_none());
@@ -538,7 +539,10 @@ impl<'w, 't> Walk<'w, 't> {
                 }
             }
             _ => {
-                let expected = "a string or an object with one property, the name of the element";
+                let expected = match has_text {
+                    true => "a string or an object with one property, the name of the element",
+                    false => "an object with one property, the name of the element",
+                };
                 return Err(self.mismatch(item, expected, "{\"name\": \"text\"}".to_owned()));
             }
         };

@@ -8,6 +8,7 @@ use super::values;
 use crate::ladder::Canonical;
 use crate::ladder::scan::{unescape, unescape_into};
 use crate::ladder::tape::{Bindings, Cursor, Tag, Uri};
+use crate::schema::engine::is_blank;
 use crate::schema::model::{Order, TypeId};
 use crate::schema::simple::NoPrefixes;
 use crate::vocab::ns;
@@ -97,7 +98,11 @@ enum Shape {
     /// Properties of the object: the place of the last child, and whether its array is open.
     Members { last: Option<usize>, in_array: bool },
     /// An array of the content in document order.
-    Items { is_first: bool },
+    Items {
+        is_first: bool,
+        /// Set if text may stand beside the elements: white space is text, too.
+        has_text: bool,
+    },
 }
 
 /// Writes the arrays without items among some children.
@@ -118,8 +123,11 @@ impl<'w, 'a> Walk<'w, 'a> {
         let Some(open) = self.open.last_mut() else { return false };
         let children = open.children;
         match &mut open.shape {
-            Shape::Items { is_first } => {
+            Shape::Items { is_first, has_text } => {
                 if let Some(text) = self.cursor.text() {
+                    if !*has_text && is_blank(text.written) {
+                        return true;
+                    }
                     if !std::mem::replace(is_first, false) {
                         self.out.push(',');
                     }
@@ -412,7 +420,8 @@ impl<'w, 'a> Walk<'w, 'a> {
             let shape = Shape::Members { last: None, in_array: false };
             return self.open.push(Open { children: Some(children), shape, element: number, closing });
         }
-        if self.cursor.child().is_none() && self.cursor.plain_text() == Some("") {
+        let has_text = object.is_none_or(|object| object.is_mixed);
+        if self.cursor.child().is_none() && self.is_empty(has_text) {
             self.out.push_str(closing);
             self.bindings.leave(number);
             return self.cursor.leave();
@@ -424,7 +433,19 @@ impl<'w, 'a> Walk<'w, 'a> {
             return self.bindings.leave(number);
         }
         self.out.push('[');
-        self.open.push(Open { children, shape: Shape::Items { is_first: true }, element: number, closing });
+        self.open.push(Open { children, shape: Shape::Items { is_first: true, has_text }, element: number, closing });
+    }
+
+    /// Returns whether the innermost open element, which holds no elements, is empty; white space alone is empty where no text may
+    /// stand.
+    fn is_empty(&self, has_text: bool) -> bool {
+        let mut look = self.cursor;
+        while let Some(text) = look.text() {
+            if has_text || !is_blank(text.written) {
+                return false;
+            }
+        }
+        true
     }
 
     fn is_mixed(&self, object: Option<&Object>) -> bool {
@@ -439,7 +460,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let mut seen = if order == Order::All { vec![false; children.list.len()] } else { Vec::new() };
         loop {
             if let Some(text) = look.text() {
-                if !text.written.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')) {
+                if !is_blank(text.written) {
                     return false;
                 }
                 continue;

@@ -41,6 +41,33 @@ fn root(inside: &str) -> String {
 }
 
 #[test]
+fn white_space_where_only_elements_may_stand_is_no_content() {
+    let repeated = content(
+        "<xs:sequence maxOccurs='2'><xs:element name='a' type='xs:int'/><xs:element name='b' type='xs:int'/></xs:sequence>",
+    );
+    let json = r#"{"$":[{"a":1},{"b":2}]}"#;
+    for inside in ["<a>1</a><b>2</b>", "\n  <a>1</a>\n  <b>2</b>\n", "&#xD;<a>1</a><?p?> <b>2</b>"] {
+        let payload = canonical(&root(inside));
+        Validator::new(Catalog::only([repeated.clone()]).into()).validate(payload.clone()).unwrap();
+        assert_eq!(repeated.to_json(&payload), json, "{inside:?}");
+    }
+    becomes(&repeated, json, &root("<a>1</a><b>2</b>"));
+    for text in [r#""\t""#, r#""""#, r#""text""#] {
+        let error = refused(&repeated, &format!(r#"{{"$": [{text}, {{"a": 1}}, {{"b": 2}}]}}"#));
+        assert_eq!(error.pointer, "/$/0");
+        assert!(error.to_string().contains("expected an object with one property"), "{error}");
+    }
+    let optional =
+        content("<xs:sequence minOccurs='0' maxOccurs='2'><xs:element name='a' type='xs:int'/></xs:sequence>");
+    assert_eq!(optional.to_json(&canonical(&root("\n"))), "{}");
+    let mixed = schema(
+        "<xs:element name='r'><xs:complexType mixed='true'><xs:sequence maxOccurs='2'><xs:element name='a' type='xs:int'/>\
+         </xs:sequence></xs:complexType></xs:element>",
+    );
+    is_json(&mixed, &root("\n<a>1</a> "), r#"{"$":["\n",{"a":1}," "]}"#);
+}
+
+#[test]
 fn values_are_what_json_carries_without_loss_and_else_strings() {
     for (ty, literal, json) in [
         ("int", "-12", "-12"),

@@ -360,7 +360,7 @@ fn is_complete(members: &AllGroup, seen: &[u64]) -> bool {
 }
 
 /// Reports whether a text is only white space, which may be written as references.
-fn is_blank(written: &str) -> bool {
+pub(in crate::schema) fn is_blank(written: &str) -> bool {
     let blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
     blank(written) || written.contains('&') && blank(&unescape(written))
 }

@@ -20,6 +20,7 @@ use super::namespace::Namespace;
 use crate::ladder::Canonical;
 use crate::ladder::tape::{Cursor, Tag, Uri};
 use crate::vocab::ns;
+pub(in crate::schema) use content::is_blank;
 use identity::Identities;
 use matching::Keys;
 pub(in crate::schema) use path::paths;
