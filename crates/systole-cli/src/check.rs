@@ -16,7 +16,7 @@ use systole_core::journal::Owner;
 use systole_core::vocab::{Name, QName};
 
 use super::failure::{Failure, INTERRUPTED};
-use super::print::Page;
+use super::print::{self, Page};
 use super::replay::{self, Ended, Replays, Way};
 use super::{journal_args, report, second_opinion};
 
@@ -89,6 +89,9 @@ fn open_work(config: Config, args: &Check, journal: Option<&Path>) -> Result<Opt
     let of_clients =
         open.iter().filter(|open| open.record.parent.is_none() && matches!(open.record.owner, Owner::Client(_)));
     let ids: Vec<_> = of_clients.map(|open| open.record.id).collect();
+    if ids.is_empty() {
+        print::note("nothing is replayed: no conversation of a client is open");
+    }
     let way = Way { live: replay::live(&config, &args.replay)?, parallel: REPLAYS, within: REPLAY, keep: None };
     let Some(replays) = Replays::run(config, &way, &*reader, &ids)? else { return Ok(None) };
     let replayed = replays.journal.read().map_err(Failure::store)?;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use serde_json::{Value, json};
 use systole::config::{Config, NotReplayed};
 use systole::journal::{NamedJournal, Reader};
@@ -35,7 +36,7 @@ one all that models speak for; all others give the answers that are recorded, an
 models, and what live programs do by themselves: they find SYSTOLE_REPLAY=1 in their environment. What differs is printed: \
 requests of live listeners, and answers.
 
-Exit codes: 0 nothing differs, 1 something differs, a conversation could not be replayed, or no live listener is in any, 2 the command could not be carried \
+Exit codes: 0 nothing differs, 1 something differs, a conversation could not be replayed, no live listener is in any, or there is none to replay, 2 the command could not be carried \
 out, 130 a signal stopped it.";
 
 #[derive(Debug, Args)]
@@ -49,7 +50,7 @@ pub(super) struct Replay {
     #[command(flatten)]
     only: Only,
     /// Without ids, so many conversations at most
-    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = at_least_one())]
     most: usize,
     /// A listener that runs, in place of all that models speak for
     #[arg(long, value_name = "NAME")]
@@ -69,6 +70,11 @@ pub(super) struct Replay {
     /// The journal with the recorded conversations; by default that of the organism.yaml
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
+}
+
+/// The parser of a count that is not 0.
+fn at_least_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::<usize>::new().range(1..)
 }
 
 /// Replays conversations, and prints what differs.
@@ -123,7 +129,7 @@ pub(super) fn replay(args: &Replay) -> Result<ExitCode, Failure> {
         sums.show(&mut page)?;
         page.finish()?;
     }
-    let is_same = sums.differ + sums.failed == 0 && (sums.same > 0 || records.is_empty());
+    let is_same = sums.differ + sums.failed == 0 && sums.same > 0;
     Ok(if is_same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -139,6 +145,12 @@ impl Replay {
         let found = conversations(&past, wanted)?;
         // Those of clients alone can be replayed.
         let found: Vec<_> = found.iter().filter(|found| found.owner.is_some()).collect();
+        if found.is_empty() {
+            return Err(Failure::no(format!(
+                "nothing is replayed: the journal has no conversation of a client {}; `systole thread list` shows the conversations that are kept",
+                self.only.described()
+            )));
+        }
         let left_out = found.len().saturating_sub(self.most);
         if left_out > 0 {
             print::note(format_args!(

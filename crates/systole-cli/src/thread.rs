@@ -132,6 +132,27 @@ impl Only {
         [wanted.since, wanted.until] = [self.since, self.until].map(|time| time.map(|time| time.to_string()));
         wanted
     }
+
+    /// The conditions as they are written on the command line, for a search that found nothing; that of a replay without `--open`
+    /// is for conversations that have ended.
+    pub(super) fn described(&self) -> String {
+        let wanted = self.wanted();
+        let conditions = [
+            ("--listener", wanted.listener),
+            ("--payload", wanted.payload),
+            ("--fault", wanted.fault),
+            ("--text", wanted.text),
+            ("--since", wanted.since),
+            ("--until", wanted.until),
+        ];
+        let state = if self.open { "that is open" } else { "that has ended" };
+        let written = conditions.into_iter().filter_map(|(key, value)| Some(format!("{key} {}", value?)));
+        let written: Vec<_> = written.collect();
+        match written.is_empty() {
+            true => state.to_owned(),
+            false => format!("{state} and meets {}", written.join(", ")),
+        }
+    }
 }
 
 /// Finds the conversations that meet all conditions, oldest first.

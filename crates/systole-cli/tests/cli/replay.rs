@@ -188,6 +188,26 @@ fn what_can_not_be_replayed_says_why() {
     has(&said, &["'judge' can't run in a replay", "its recorded answers are used"]);
 }
 
+#[test]
+fn a_replay_of_nothing_is_an_error() {
+    let folder = desk("replay-none", 1);
+    let (code, said) = replay(&folder, &["--most", "0"]);
+    assert_eq!(code, 2, "{said}");
+    has(&said, &["--most", "0 is not in 1.."]);
+    let (code, said) = replay(&folder, &["--payload", "{urn:d}absent"]);
+    assert_eq!(code, 1, "{said}");
+    has(&said, &["nothing is replayed", "has ended and meets --payload {urn:d}absent", "systole thread list"]);
+    let (code, said) = replay(&folder, &["--open", "--json"]);
+    assert_eq!(code, 1, "{said}");
+    has(&said, &["nothing is replayed", "no conversation of a client that is open"]);
+    // No open conversation is one that goes on; it is told that none was tried.
+    let args = ["check", "organism.yaml", "--journal", "--replay", "clerk"];
+    let output = folder.command(&args);
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    has(&said, &["open conversations: 0", "nothing is replayed: no conversation of a client is open"]);
+}
+
 /// A worker that passes an order on, and answers for itself.
 const FRONT: &str = r#"
 import json, os, sys
