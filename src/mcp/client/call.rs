@@ -21,8 +21,8 @@ use systole_core::vocab::{Fault, FaultCode};
 use tokio::time::{sleep, timeout};
 
 use super::questions::Questions;
-use super::session::{News, Registered, Session, token_of};
-use super::{Tool, raw, result};
+use super::session::{News, Registered, Session, token_of, told};
+use super::{Tool, http, raw, result};
 use crate::listeners::fleet::{Lost, ProcessEnd, failed};
 use crate::listeners::mcp::{McpListenerSettings, Repeat};
 use crate::process::Subject;
@@ -243,10 +243,13 @@ impl<'m> Caller<'m> {
         match answered {
             Ok(Ok(result)) => Ok(result),
             Ok(Err(ServiceError::McpError(error))) => Err(Called::Done(self.refused(&readable(&error.message)))),
+            Ok(Err(error)) if http::is_expired(&error) => Err(Called::Done(self.refused(
+                "the server does not know the session (HTTP 404), and did nothing of the request; if that stays so, write the address of its MCP endpoint as the url",
+            ))),
             // The end of the connection says why; a request over HTTP may fail without one.
             Ok(Err(error)) => Err(match timeout(LINGER, session.ended()).await {
                 Ok(end) => Called::Lost(end),
-                Err(_) => Called::Done(self.unanswered(&readable(&error.to_string()))),
+                Err(_) => Called::Done(self.unanswered(&told(&error))),
             }),
             Err(Unanswered::Asks(too_many)) => Err(Called::Done(self.refused(&too_many.to_string()))),
             Err(Unanswered::Silent(silence)) => {

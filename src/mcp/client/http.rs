@@ -2,23 +2,28 @@
 //!
 //! Bodies are bounded: a JSON body as a whole, a stream by each of its events. Redirects are no answers, so the token goes to
 //! the URL of the file alone.
+//!
+//! A stream for a request brings its answer alone to the library, which ends a stream at the first answer. An answer with another
+//! id, and what is no message, is dropped with a warning. A status that refuses a request is its answer: nothing was done.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use hyper::{Method, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::service::ServiceError;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
@@ -30,6 +35,7 @@ use url::Url;
 
 use super::raw;
 use super::session::{self, Listed, Session, Talk};
+use super::stdio::{self, Line};
 use crate::listeners::fleet::Over;
 use crate::listeners::mcp::McpAsks;
 use crate::outbound::http::{Client, HttpError, Request, Response};
@@ -41,6 +47,8 @@ use crate::terminal::readable;
 const CONNECT: Duration = Duration::from_secs(10);
 /// Bytes of the body of a refusal that are shown.
 const REFUSAL: usize = 2 << 10;
+/// Requests whose streams can be resumed.
+const RESUMABLE: usize = 1024;
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -55,6 +63,76 @@ pub(super) struct Endpoint {
     token: Option<HeaderValue>,
     /// Bytes of a JSON body, and of an event.
     most: usize,
+    heard: Arc<Heard>,
+}
+
+/// Facts about the messages of a server.
+struct Heard {
+    /// The host of the server, for the log.
+    host: String,
+    /// Messages that were dropped.
+    dropped: AtomicUsize,
+    /// The last events of streams, by their requests: a stream that is resumed behind an event is for the same request.
+    events: Mutex<BTreeMap<String, (RequestId, String)>>,
+}
+
+impl Heard {
+    /// Logs a message that is dropped; a server that sends such without end fills no log.
+    fn drop(&self, why: &str, message: &str) {
+        let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
+        if dropped.is_power_of_two() {
+            let shown = message.char_indices().nth(REFUSAL).map_or(message, |(end, _)| &message[..end]);
+            let shown = readable(shown);
+            tracing::warn!(server = %self.host, dropped, "a message of the MCP server is dropped, since it is {why}: {shown}");
+        }
+    }
+
+    /// Notes the last event of a stream.
+    fn note(&self, of: &RequestId, event: &str) {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.insert(stdio::key(of), (of.clone(), event.to_owned()));
+        if events.len() > RESUMABLE {
+            events.pop_first();
+        }
+    }
+
+    /// The request whose stream is resumed behind an event.
+    fn resumed(&self, event: &str) -> Option<RequestId> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.values().find(|(_, last)| last == event).map(|(of, _)| of.clone())
+    }
+
+    /// The text of an event for the library; `None` if it is dropped.
+    fn kept(&self, of: &RequestId, text: String) -> Option<String> {
+        let why = match stdio::judge_for(of, text.as_bytes()) {
+            // One that this client made of the message, or that had no id.
+            Line::Message(message) if matches!(*message, JsonRpcMessage::Error(_)) => {
+                return serde_json::to_string(&*message).ok();
+            }
+            Line::Message(_) => return Some(wrapped(text)),
+            Line::Nothing => return None,
+            // The library refuses it.
+            Line::Refused { .. } if serde_json::from_str::<ServerJsonRpcMessage>(&text).is_ok() => return Some(text),
+            Line::Refused { .. } | Line::Noise => "none of the protocol".to_owned(),
+            Line::Dropped(why) => why.to_owned(),
+            Line::Fatal(why) => why,
+        };
+        self.drop(&why, &text);
+        None
+    }
+
+    /// The answer to a request that is the whole body of a response.
+    fn answer(&self, of: &RequestId, body: &[u8]) -> Option<ServerJsonRpcMessage> {
+        match stdio::judge_for(of, body) {
+            Line::Message(message) => Some(*message)
+                .filter(|message| matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))),
+            Line::Dropped(why) => {
+                self.drop(why, &String::from_utf8_lossy(body));
+                None
+            }
+            Line::Refused { .. } | Line::Nothing | Line::Noise | Line::Fatal(_) => None,
+        }
+    }
 }
 
 impl Endpoint {
@@ -79,7 +157,9 @@ impl Endpoint {
         let tls = tls(&[]).map_err(|error| error.to_string())?;
         let client = Client::new(tls, Some(Arc::new(guard)), Some(CONNECT));
         let most = limits.xml.message_bytes.saturating_mul(2).saturating_add(64 * 1024);
-        Ok(Self { client, url, token: token.transpose()?, most })
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let heard = Arc::new(Heard { host, dropped: AtomicUsize::new(0), events: Mutex::default() });
+        Ok(Self { client, url, token: token.transpose()?, most, heard })
     }
 
     fn transport(self) -> StreamableHttpClientTransport<Self> {
@@ -118,6 +198,10 @@ impl Endpoint {
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let has_session = session.is_some();
+        let of = match &message {
+            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
         let mut request = self.request(Method::POST, session, "application/json, text/event-stream", headers)?;
         request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         request.body = Full::new(Bytes::from(raw::unwrap(serde_json::to_vec(&message)?))).boxed_unsync();
@@ -130,47 +214,74 @@ impl Endpoint {
             StatusCode::NOT_FOUND if has_session => return Err(StreamableHttpError::SessionExpired),
             status if !status.is_success() => {
                 let body = read(&mut response, self.most).await.unwrap_or_default();
-                let error = serde_json::from_slice::<ServerJsonRpcMessage>(&body).ok();
-                return match error.filter(|message| matches!(message, JsonRpcMessage::Error(_))) {
+                let error = match &of {
+                    Some(id) => self.heard.answer(id, &body),
+                    None => serde_json::from_slice::<ServerJsonRpcMessage>(&body).ok(),
+                };
+                let error = error.filter(|message| matches!(message, JsonRpcMessage::Error(_)));
+                let told = error.or_else(|| {
+                    let remedy = remedy(status, header(&response, &LOCATION))?;
+                    let why = format!("{}: it did nothing of the request; {remedy}", said(status, &body));
+                    let error = ErrorData::new(ErrorCode::INVALID_REQUEST, why, None);
+                    Some(ServerJsonRpcMessage::error(error, Some(of?)))
+                });
+                return match told {
                     Some(error) => Ok(StreamableHttpPostResponse::Json(error, session)),
                     None => Err(refused(status, &body)),
                 };
             }
             _ => {}
         }
-        let awaits = matches!(message, JsonRpcMessage::Request(_));
+        let Some(of) = of else { return Ok(StreamableHttpPostResponse::Accepted) };
         match kind.as_deref() {
-            _ if !awaits => Ok(StreamableHttpPostResponse::Accepted),
-            Some("text/event-stream") => Ok(StreamableHttpPostResponse::Sse(self.events(response), session)),
+            Some("text/event-stream") => Ok(StreamableHttpPostResponse::Sse(self.events(response, Some(of)), session)),
             Some("application/json") => {
                 let body = read(&mut response, self.most).await?;
-                Ok(StreamableHttpPostResponse::Json(serde_json::from_slice(&raw::wrap(&body))?, session))
+                let answer = self.heard.answer(&of, &body);
+                let answer = answer.ok_or_else(|| unexpected("its answer is none to the request".to_owned()))?;
+                Ok(StreamableHttpPostResponse::Json(answer, session))
             }
             _ => Err(StreamableHttpError::UnexpectedContentType(kind)),
         }
     }
 
-    fn events(&self, response: Response) -> Events {
+    /// The events of a response, which is for one request or for none.
+    fn events(&self, response: Response, of: Option<RequestId>) -> Events {
         let body = Bounded { body: response.into_body(), most: self.most, event: 0, is_line: false };
-        Box::pin(Wrapped(SseStream::new(body)))
+        Box::pin(Wrapped { events: SseStream::new(body), of, heard: self.heard.clone() })
     }
 }
 
-/// A stream of events whose messages keep the digits of their numbers.
-struct Wrapped<S>(S);
+/// A stream of events whose messages keep the digits of their numbers, and that has no answer but the awaited one.
+struct Wrapped<S> {
+    events: S,
+    /// The request that the stream is for.
+    of: Option<RequestId>,
+    heard: Arc<Heard>,
+}
+
+/// A message as the library gets it.
+fn wrapped(text: String) -> String {
+    match raw::wrap(text.as_bytes()) {
+        Cow::Owned(wrapped) => String::from_utf8_lossy(&wrapped).into_owned(),
+        Cow::Borrowed(_) => text,
+    }
+}
 
 impl<S: futures_core::Stream<Item = Result<Sse, SseError>> + Unpin> futures_core::Stream for Wrapped<S> {
     type Item = Result<Sse, SseError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let event = std::task::ready!(Pin::new(&mut self.0).poll_next(cx));
+        let event = std::task::ready!(Pin::new(&mut self.events).poll_next(cx));
         Poll::Ready(event.map(|event| {
             let mut event = event?;
-            if let Some(data) = &mut event.data
-                && let Cow::Owned(wrapped) = raw::wrap(data.as_bytes())
-            {
-                *data = String::from_utf8_lossy(&wrapped).into_owned();
+            if let (Some(of), Some(id)) = (&self.of, &event.id) {
+                self.heard.note(of, id);
             }
+            event.data = event.data.take().and_then(|data| match &self.of {
+                Some(of) => self.heard.kept(of, data),
+                None => Some(wrapped(data)),
+            });
             Ok(event)
         }))
     }
@@ -212,6 +323,7 @@ impl StreamableHttpClient for Endpoint {
         _auth: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Failure> {
+        let of = last_event.as_deref().and_then(|event| self.heard.resumed(event));
         let mut request = self.request(Method::GET, session, "text/event-stream", headers)?;
         if let Some(value) = last_event.and_then(|id| HeaderValue::try_from(id).ok()) {
             request.headers.insert(LAST_EVENT, value);
@@ -224,7 +336,7 @@ impl StreamableHttpClient for Endpoint {
                 Err(refused(status, &read(&mut response, REFUSAL).await.unwrap_or_default()))
             }
             _ => match header(&response, &CONTENT_TYPE).map(|kind| media_type(&kind)) {
-                Some(kind) if kind == "text/event-stream" => Ok(self.events(response)),
+                Some(kind) if kind == "text/event-stream" => Ok(self.events(response, of)),
                 kind => Err(StreamableHttpError::UnexpectedContentType(kind)),
             },
         }
@@ -236,8 +348,39 @@ fn header(response: &Response, name: &HeaderName) -> Option<String> {
 }
 
 fn refused(status: StatusCode, body: &[u8]) -> Failure {
+    unexpected(said(status, body))
+}
+
+/// A status in words, with the begin of its body.
+fn said(status: StatusCode, body: &[u8]) -> String {
     let said = readable(&String::from_utf8_lossy(&body[..body.len().min(REFUSAL)]));
-    unexpected(if said.is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {said}") })
+    if said.is_empty() {
+        format!("the server answered HTTP {status}")
+    } else {
+        format!("the server answered HTTP {status}: {said}")
+    }
+}
+
+/// The remedy for a status by which a server refuses a request before it does anything; `None` for other ones.
+fn remedy(status: StatusCode, location: Option<String>) -> Option<String> {
+    Some(match status.as_u16() {
+        300..=399 => match location {
+            Some(location) => format!("write its new address, {}, as the url", readable(&location)),
+            None => "write its new address as the url".to_owned(),
+        },
+        401 | 403 => "write a token that it takes to the file of token_file".to_owned(),
+        404 | 405 | 410 | 501 => "write the address of its MCP endpoint as the url".to_owned(),
+        429 => "call it less often".to_owned(),
+        400 | 406 | 411 | 413 | 414 | 415 | 421 | 426 | 431 => "its operator knows which requests it takes".to_owned(),
+        _ => return None,
+    })
+}
+
+/// Returns whether a request failed since the server has forgotten the session, and gave no new one that it knows.
+pub(super) fn is_expired(error: &ServiceError) -> bool {
+    let ServiceError::TransportSend(error) = error else { return false };
+    let failure = error.error.downcast_ref::<Failure>();
+    matches!(failure, Some(StreamableHttpError::SessionExpired | StreamableHttpError::ReinitializationFailed(_)))
 }
 
 fn unexpected(why: String) -> Failure {

@@ -405,6 +405,16 @@ fn described(error: &ClientInitializeError) -> String {
     }
 }
 
+/// The reason why a request failed, in plain words: the library names its types.
+pub(super) fn told(error: &ServiceError) -> String {
+    match error {
+        ServiceError::McpError(error) => readable(&error.message),
+        ServiceError::TransportSend(error) => readable(&error.error.to_string()),
+        ServiceError::TransportClosed => CLOSED.to_owned(),
+        error => readable(&error.to_string()),
+    }
+}
+
 /// The handshake of a revision; without one, that which the server knows.
 fn lifecycle(protocol: &str) -> ClientLifecycleMode {
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
@@ -442,10 +452,7 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Vec<ToolFacts>, String> {
         // Not `list_tools`, which may answer from its cache.
         let request = ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(cursor));
         let page = peer.send_request(ClientRequest::ListToolsRequest(request)).await;
-        let page = page.map_err(|error| match error {
-            ServiceError::McpError(error) => readable(&error.message),
-            error => readable(&error.to_string()),
-        });
+        let page = page.map_err(|error| told(&error));
         let page = page.and_then(|page| match page {
             ServerResult::ListToolsResult(page) => Ok(page),
             other => Err(misread(&serde_json::to_value(other).unwrap_or_default())),

@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 
 use super::call::{Called, repeated};
 use super::raw;
-use super::session::Session;
+use super::session::{Session, told};
 use crate::listeners::fleet::{Lost, ProcessEnd, failed};
 use crate::listeners::mcp::{LockedSkill, McpListenerSettings, SkillFacts, SkillFile};
 use crate::mcp::content::{Block, Body, Content, Link, Resource, Text};
@@ -69,7 +69,7 @@ async fn listed(peer: &Peer<RoleClient>) -> Result<(Vec<SkillFacts>, Vec<String>
     for _ in 0..PAGES {
         let page = peer.list_skills(Some(PaginatedRequestParams::default().with_cursor(cursor))).await;
         let ListSkillsResult { skills, next_cursor, .. } =
-            page.map_err(|error| format!("it does not list them: {}", said(&error)))?;
+            page.map_err(|error| format!("it does not list them: {}", told(&error)))?;
         for skill in skills {
             number += 1;
             let read = entry(&raw::entry(&skill));
@@ -177,13 +177,6 @@ fn facts(skill: &Skill) -> Result<SkillFacts, String> {
     })
 }
 
-fn said(error: &ServiceError) -> String {
-    match error {
-        ServiceError::McpError(error) => readable(&error.message),
-        error => readable(&error.to_string()),
-    }
-}
-
 /// The loader of a skill, for one message.
 pub(super) struct Loader<'m> {
     settings: &'m McpListenerSettings,
@@ -273,7 +266,7 @@ impl<'m> Loader<'m> {
             // The end of the connection says why; a request over HTTP may fail without one.
             Err(Unloaded::Failed(error)) => match timeout(LINGER, session.ended()).await {
                 Ok(end) => return Called::Lost(end),
-                Err(_) => failed(format!("the MCP server gave no answer: {}", said(&error)), true),
+                Err(_) => failed(format!("the MCP server gave no answer: {}", told(&error)), true),
             },
         };
         Called::Done(HandlerOutcome::Failed(fault))

@@ -171,9 +171,10 @@ impl Requests {
         }
     }
 
-    /// Takes the request that an answer is for.
+    /// Takes the request that an answer is for. Ids here are numbers, which some servers answer as strings.
     fn answered(&mut self, id: &str) -> Answered {
-        if self.open.remove(id) {
+        let plain = id.strip_prefix('"').and_then(|id| id.strip_suffix('"'));
+        if self.open.remove(id) || plain.is_some_and(|id| self.open.remove(id)) {
             return Answered::Open;
         }
         match self.cancelled.iter().position(|cancelled| cancelled == id) {
@@ -198,7 +199,7 @@ enum Answered {
 }
 
 /// An id as a key: `1` and `"1"` are two.
-fn key(id: &RequestId) -> String {
+pub(super) fn key(id: &RequestId) -> String {
     serde_json::to_string(id).unwrap_or_default()
 }
 
@@ -293,7 +294,7 @@ async fn read<T>(
 }
 
 /// The meaning of a line.
-enum Line {
+pub(super) enum Line {
     Message(Box<ServerJsonRpcMessage>),
     /// An answer that nothing waits for.
     Dropped(&'static str),
@@ -306,6 +307,12 @@ enum Line {
     /// No message.
     Noise,
     Fatal(String),
+}
+
+/// The meaning of a message that may answer this request alone.
+pub(super) fn judge_for(id: &RequestId, message: &[u8]) -> Line {
+    let open = Requests { open: BTreeSet::from([key(id)]), cancelled: VecDeque::new() };
+    judge(Written::Whole(message), &Mutex::new(open))
 }
 
 fn judge(line: Written<'_>, open: &Mutex<Requests>) -> Line {

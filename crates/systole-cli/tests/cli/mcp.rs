@@ -520,11 +520,29 @@ fn a_server_over_http_is_called_with_its_token() {
         ORGANISM.replace("command: [python3, server.py]", &way).replace("KEYS", "timeout: 20s"),
     )
     .unwrap();
-    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["t: 2 tools of web 1 (2025-11-25)"]);
+    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["t: 4 tools of web 1 (2025-11-25)"]);
     has(&ask(&folder, "plain", ""), &["<text>as JSON</text>"]);
     has(&ask(&folder, "stream", ""), &["<text>as a stream</text>"]);
+    let foreign = ask(&folder, "foreign", "");
+    has(&foreign, &["<text>the right one</text>"]);
+    assert!(!foreign.contains("<text>foreign"), "{foreign}");
+    has(&ask(&folder, "deep", ""), &["can't be read as JSON", "127 levels"]);
+    for (status, remedy, is_unknown) in [
+        ("307", "/other, as the url", false),
+        ("404", "as the url", false),
+        ("405", "as the url", false),
+        ("500", "the server answered HTTP 500", true),
+    ] {
+        fs::write(folder.join("status"), status).unwrap();
+        let told = ask(&folder, "plain", "");
+        has(&told, &[status, remedy]);
+        assert!(told.contains("unknown outcome") == is_unknown && !told.contains("rmcp"), "{told}");
+    }
+    fs::remove_file(folder.join("status")).unwrap();
     fs::write(folder.join("token"), "another").unwrap();
-    has(&ask(&folder, "plain", ""), &["401", "no such token"]);
+    let told = ask(&folder, "plain", "");
+    has(&told, &["401", "no such token", "token_file"]);
+    assert!(!told.contains("unknown outcome") && !told.contains("rmcp"), "{told}");
 }
 
 /// A server whose answers to the handshake and to the list stand in a file.
