@@ -298,6 +298,11 @@ impl<'m> Caller<'m> {
                         Ok(()) => questions.ask(*question),
                         Err(too_many) => break Err(Unanswered::Asks(too_many)),
                     },
+                    News::Declined(count) => {
+                        if let Some(too_many) = (0..count).find_map(|_| self.may_ask().err()) {
+                            break Err(Unanswered::Asks(too_many));
+                        }
+                    }
                 },
                 () = questions.next() => silence = Box::pin(silent(longest)),
                 // A person takes all the time that there is.

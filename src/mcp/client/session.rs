@@ -75,6 +75,8 @@ pub(super) struct Call {
     /// Progress that has not been seen, the last.
     progress: RefCell<Option<String>>,
     questions: RefCell<VecDeque<Question>>,
+    /// Questions that were declined at once, and are not counted yet.
+    declined: Cell<usize>,
     news: Notify,
 }
 
@@ -105,6 +107,8 @@ pub(super) fn refused(why: &str) -> ErrorData {
 pub(super) enum News {
     Progress(String),
     Question(Box<Question>),
+    /// So many questions were declined, since too many wait or none are answered here.
+    Declined(usize),
 }
 
 /// A call that is registered with its session.
@@ -167,7 +171,7 @@ impl Session {
     /// Registers a call.
     pub(super) fn register(self: &Rc<Self>, token: String, subject: Subject) -> Registered {
         let (progress, questions) = (RefCell::default(), RefCell::default());
-        let call = Rc::new(Call { subject, progress, questions, news: Notify::new() });
+        let call = Rc::new(Call { subject, progress, questions, declined: Cell::default(), news: Notify::new() });
         self.calls.borrow_mut().insert(token.clone(), call.clone());
         Registered { session: self.clone(), token, call }
     }
@@ -198,7 +202,10 @@ impl Session {
                     call.questions.borrow_mut().push_back(question);
                     call.news.notify_one();
                 }
-                _ => {
+                only => {
+                    if let Some(call) = only {
+                        call.decline();
+                    }
                     let calls = self.calls.borrow().len();
                     let declined = self.declined.get() + 1;
                     self.declined.set(declined);
@@ -211,7 +218,20 @@ impl Session {
                     );
                 }
             },
+            Event::Declined => {
+                if let Some(call) = self.only() {
+                    call.decline();
+                }
+            }
         }
+    }
+}
+
+impl Call {
+    /// Counts a question that was declined at once.
+    fn decline(&self) {
+        self.declined.set(self.declined.get() + 1);
+        self.news.notify_one();
     }
 }
 
@@ -249,6 +269,10 @@ impl Registered {
             }
             if let Some(question) = self.call.questions.borrow_mut().pop_front() {
                 return News::Question(Box::new(question));
+            }
+            let declined = self.call.declined.take();
+            if declined > 0 {
+                return News::Declined(declined);
             }
             news.await;
         }
@@ -540,6 +564,8 @@ enum Event {
     Progress(ProgressNotificationParam),
     Log(LoggingMessageNotificationParam),
     Question(Question),
+    /// A question that was declined, since none are answered.
+    Declined,
 }
 
 /// The client's side of the protocol: what servers ask of it and tell it.
@@ -565,7 +591,10 @@ impl ClientHandler for Client {
         let (answer, answered) = oneshot::channel();
         match self.asks.questions {
             true => self.tell(Event::Question(Question::Elicitation(asked, answer))),
-            false => drop(answer),
+            false => {
+                drop(answer);
+                self.tell(Event::Declined);
+            }
         }
         Ok(answered.await.unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Decline)))
     }

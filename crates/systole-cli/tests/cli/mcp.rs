@@ -25,7 +25,7 @@ fn imported(name: &str, keys: &str) -> Scratch {
     let folder = Scratch::new(&format!("mcp-{name}"));
     fs::write(folder.join("server.py"), SERVER).unwrap();
     fs::write(folder.join("organism.yaml"), ORGANISM.replace("KEYS", keys)).unwrap();
-    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["t: 28 tools of t 1 (2025-11-25)"]);
+    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["t: 30 tools of t 1 (2025-11-25)"]);
     fs::remove_file(folder.join("started")).unwrap();
     folder
 }
@@ -258,6 +258,7 @@ fn asks(folder: &Scratch, key: &str, (accepts, replies): (&str, &str)) {
 fn questions_of_a_server_go_to_a_listener_or_are_declined() {
     let folder = imported("ask", "timeout: 20s");
     has(&ask(&folder, "ask", ""), &["\"action\": \"decline\""]);
+    has(&ask(&folder, "asks_at_once", ""), &["it asked more than 32 questions before it answered"]);
     asks(&folder, "questions: desk", ("elicitation", "elicited"));
     let answer = r#"
 import sys
@@ -289,6 +290,7 @@ fn texts_of_a_server_are_completed_by_a_listener_within_the_budget_or_refused() 
     let folder = imported("complete", "timeout: 20s");
     has(&ask(&folder, "complete", ""), &["-32601"]);
     asks(&folder, "sampling: writer", ("sampling", "sampled"));
+    has(&ask(&folder, "misasks", ""), &["-32602", "the params of sampling/createMessage can't be read"]);
     let answer = r#"
 import sys
 asked = sys.stdin.read()

@@ -25,7 +25,7 @@ def tool(name, properties={}, **more):
 def tools():
     number = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
     safe = {"annotations": {"readOnlyHint": True}}
-    names = "blocks fail refuse crash hang noise flood endless twice big slow change last kill_us other ask null nan bigish age asks complete"
+    names = "blocks fail refuse crash hang noise flood endless twice big slow change last kill_us other ask null nan bigish age asks complete asks_at_once misasks"
     all = [tool("echo", {"text": {"type": "string"}})] + [tool(name) for name in names.split()]
     all += [tool(name, **safe) for name in ("crash_once", "poison", "kill_us_safe")]
     all += [tool("typed", {"n": {}}, outputSchema=number), tool("untyped", outputSchema=number)]
@@ -141,6 +141,20 @@ def call(id, name, arguments, token):
         return text(ask("Which age?", "age", {"type": "integer"}))
     if name == "complete":
         return text(complete())
+    if name == "asks_at_once":
+        schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+        for number in range(40):
+            params = {"message": "Again?", "requestedSchema": schema}
+            write({"jsonrpc": "2.0", "id": f"many-{number}", "method": "elicitation/create", "params": params})
+        for line in sys.stdin:
+            if json.loads(line).get("method") == "notifications/cancelled":
+                return text("cancelled")
+    if name == "misasks":
+        write({"jsonrpc": "2.0", "id": "misasked", "method": "sampling/createMessage", "params": {"messages": 7}})
+        for line in sys.stdin:
+            answer = json.loads(line)
+            if answer.get("id") == "misasked":
+                return text(json.dumps(answer["error"]))
     if name == "asks":
         write({"jsonrpc": "2.0", "id": "s", "method": "sampling/createMessage", "params": {}})
         while ask("Which color?", "color", {"type": "string", "enum": ["red", "green"]}):
