@@ -67,6 +67,16 @@ pub enum CronError {
         /// The highest value.
         most: u8,
     },
+    /// A step that is greater than the number of values, so that it never steps.
+    #[error("the step of '{part}' is beyond the {field}: write {most} or less")]
+    Step {
+        /// The name of the field.
+        field: &'static str,
+        /// The part.
+        part: String,
+        /// The greatest step.
+        most: usize,
+    },
     /// Fields that name no day, such as 30 February.
     #[error("no day of the next {} years is one of these", SEARCHED / 366)]
     Never,
@@ -147,6 +157,10 @@ impl Field {
                 Some((range, step)) => (range, step.parse().ok().filter(|step| *step > 0).ok_or_else(wrong)?),
                 None => (part, 1_usize),
             };
+            let most = usize::from(self.most - self.least) + 1;
+            if step > most {
+                return Err(CronError::Step { field: self.name, part: part.to_owned(), most });
+            }
             let (first, last) = match range.split_once('-') {
                 _ if range == "*" => (self.least, self.most),
                 Some((first, last)) => (self.value(first).ok_or_else(wrong)?, self.value(last).ok_or_else(wrong)?),
@@ -301,6 +315,8 @@ mod tests {
             ("60 * * * *", "'60' is no minute: write a number from 0 to 59"),
             ("* 9-5 * * *", "'9-5' is no hour"),
             ("*/0 * * * *", "'*/0' is no minute"),
+            ("*/61 * * * *", "the step of '*/61' is beyond the minute: write 60 or less"),
+            ("0 0 1-31/40 * *", "the step of '1-31/40' is beyond the day of the month: write 31 or less"),
             ("5/10 * * * *", "'5/10' is no minute"),
             ("* * 0 * *", "'0' is no day of the month"),
             ("* * * 13 *", "'13' is no month"),
