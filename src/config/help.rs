@@ -50,7 +50,7 @@ impl Mistake {
                 None => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
             },
             Self::TooLong { .. } => "write at most 876000h, which are 100 years".into(),
-            Self::TooShort { .. } => "write at least 1ms".into(),
+            Self::TooShort { least, .. } => format!("write at least {least:?}"),
             Self::EmptyBudget => "write the most of something, such as budget: { calls: 40, time: 5min }, or remove it".into(),
             Self::Bounds { key, .. } => format!("write a number in these bounds, or leave '{key}' out"),
             Self::Decimal { help, .. } => help.clone(),

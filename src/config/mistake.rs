@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use systole_core::core::BlueprintProblem;
 use systole_core::vocab::{Name, NameError, QName, QNameError, Time};
@@ -156,6 +157,8 @@ pub enum Mistake {
     TooShort {
         /// The text.
         text: String,
+        /// The least duration here.
+        least: Duration,
     },
     /// A budget without an amount.
     #[error("the budget is empty")]

@@ -35,7 +35,7 @@ pub(super) fn duration(text: &str, least: Duration) -> Result<Duration, Mistake>
     let meant = found.or_else(|| unbounded(&short(text)?));
     match (found, meant) {
         (_, Some(meant)) if meant > Budget::MAX_TIME => Err(Mistake::TooLong { text: text.to_owned() }),
-        (_, Some(meant)) if meant < least => Err(Mistake::TooShort { text: text.to_owned() }),
+        (_, Some(meant)) if meant < least => Err(Mistake::TooShort { text: text.to_owned(), least }),
         (Some(found), _) => Ok(found),
         (None, _) => Err(Mistake::Duration { text: text.to_owned() }),
     }
@@ -128,8 +128,10 @@ mod tests {
             assert_eq!(duration(text, least), Err(Mistake::TooLong { text: text.to_owned() }));
         }
         for text in ["0", "0s", "0 seconds"] {
-            assert_eq!(duration(text, least), Err(Mistake::TooShort { text: text.to_owned() }));
+            assert_eq!(duration(text, least), Err(Mistake::TooShort { text: text.to_owned(), least }));
         }
         assert_eq!(duration("0s", Duration::ZERO), Ok(Duration::ZERO));
+        let short = duration("500ms", Duration::from_secs(1)).unwrap_err();
+        assert_eq!(short.help().as_deref(), Some("write at least 1s"));
     }
 }
