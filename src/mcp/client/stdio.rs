@@ -171,10 +171,9 @@ impl Requests {
         }
     }
 
-    /// Takes the request that an answer is for. Ids here are numbers, which some servers answer as strings.
+    /// Takes the request that an answer is for.
     fn answered(&mut self, id: &str) -> Answered {
-        let plain = id.strip_prefix('"').and_then(|id| id.strip_suffix('"'));
-        if self.open.remove(id) || plain.is_some_and(|id| self.open.remove(id)) {
+        if self.open.remove(id) {
             return Answered::Open;
         }
         match self.cancelled.iter().position(|cancelled| cancelled == id) {
@@ -309,9 +308,12 @@ pub(super) enum Line {
     Fatal(String),
 }
 
-/// The meaning of a message that may answer this request alone.
+/// The meaning of a message that may answer this request alone. Some servers over HTTP answer a number as a text, which the
+/// library takes.
 pub(super) fn judge_for(id: &RequestId, message: &[u8]) -> Line {
-    let open = Requests { open: BTreeSet::from([key(id)]), cancelled: VecDeque::new() };
+    let (id, text) = (key(id), format!("\"{id}\""));
+    let id = if Head::of(message).id.as_ref() == Some(&text) { text } else { id };
+    let open = Requests { open: BTreeSet::from([id]), cancelled: VecDeque::new() };
     judge(Written::Whole(message), &Mutex::new(open))
 }
 
