@@ -262,10 +262,11 @@ struct Wrapped<S> {
 
 /// A message as the library gets it.
 fn wrapped(text: String) -> String {
-    match raw::wrap(text.as_bytes()) {
-        Cow::Owned(wrapped) => String::from_utf8_lossy(&wrapped).into_owned(),
-        Cow::Borrowed(_) => text,
-    }
+    let changed = match raw::wrap(text.as_bytes()) {
+        Cow::Owned(wrapped) => Some(String::from_utf8_lossy(&wrapped).into_owned()),
+        Cow::Borrowed(_) => None,
+    };
+    changed.unwrap_or(text)
 }
 
 impl<S: futures_core::Stream<Item = Result<Sse, SseError>> + Unpin> futures_core::Stream for Wrapped<S> {
