@@ -290,7 +290,7 @@ fn texts_of_a_server_are_completed_by_a_listener_within_the_budget_or_refused() 
     let folder = imported("complete", "timeout: 20s");
     has(&ask(&folder, "complete", ""), &["-32601"]);
     asks(&folder, "sampling: writer", ("sampling", "sampled"));
-    has(&ask(&folder, "misasks", ""), &["-32602", "the params of sampling/createMessage can't be read"]);
+    has(&ask(&folder, "misasks", ""), &["-32602", "the parameters of sampling/createMessage are wrong"]);
     let answer = r#"
 import sys
 asked = sys.stdin.read()

@@ -51,6 +51,12 @@ impl<'m> Writer<'m> {
                 Rules { keywords: one_of(members, "anyOf").keywords, all: simple.facets.patterns.is_empty() }
             }
         };
+        if let (Variety::Atomic(xsd_type), Some(definition)) = (&simple.variety, &simple.definition)
+            && matches!(xsd_type.kind(), Kind::Boolean)
+            && !simple.facets.patterns.is_empty()
+        {
+            rules = truth_values(definition).unwrap_or(rules);
+        }
         if !simple.facets.values.is_empty() {
             rules = self.enumeration(simple, rules);
         }
@@ -85,6 +91,15 @@ impl<'m> Writer<'m> {
         }
         rules
     }
+}
+
+/// The truth values that the patterns of a type allow: those of JSON, and `"1"` and `"0"` as texts; `None` if there is none.
+fn truth_values(definition: &SimpleType) -> Option<Rules> {
+    let spelled: [(&str, Value); 4] =
+        [("true", true.into()), ("false", false.into()), ("1", "1".into()), ("0", "0".into())];
+    let valid = spelled.into_iter().filter(|(literal, _)| definition.check(literal, &NoPrefixes).is_ok());
+    let valid: Vec<Value> = valid.map(|(_, value)| value).collect();
+    (!valid.is_empty()).then(|| Rules { keywords: Sketch::with("enum", valid).keywords, all: true })
 }
 
 /// The rules of a type in words.

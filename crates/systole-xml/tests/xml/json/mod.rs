@@ -229,6 +229,18 @@ fn nil_elements_are_null_and_keep_their_attributes() {
     assert!(check(simple.json_schema(), &json!({ "a": "1" })).is_err());
 }
 
+#[test]
+fn a_pattern_of_truth_values_tells_their_spellings() {
+    let digits = restricted("boolean", &[("pattern", "0|1")]);
+    assert_eq!(digits.json_schema()["properties"]["$"]["enum"], json!(["1", "0"]));
+    let words = restricted("boolean", &[("pattern", "true")]);
+    assert_eq!(words.json_schema()["properties"]["$"]["enum"], json!([true]));
+    for (schema, taken, refused) in [(&digits, json!("1"), json!(true)), (&words, json!(true), json!("1"))] {
+        check(schema.json_schema(), &json!({ "$": taken })).unwrap();
+        assert!(check(schema.json_schema(), &json!({ "$": refused })).is_err());
+    }
+}
+
 fn content_of(element: &str) -> PayloadSchema {
     content(&format!("<xs:sequence>{element}</xs:sequence>"))
 }
