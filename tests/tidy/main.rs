@@ -250,7 +250,7 @@ const OPTIONS: [&str; 12] = [
 ];
 
 /// Types that stay exhaustive, and why.
-const EXHAUSTIVE: [(&str, &str); 24] = [
+const EXHAUSTIVE: [(&str, &str); 25] = [
     ("Fault", "listeners and stores make it; its fields are those of `schemas/meta.xsd`"),
     ("BrokenRule", "as Fault"),
     ("BlueprintProblem", "the reader of `organism.yaml` gives each a place and an advice"),
@@ -265,6 +265,7 @@ const EXHAUSTIVE: [(&str, &str); 24] = [
     ("AgentState", "an agent does otherwise in each"),
     ("Handled", "as AgentState"),
     ("Lost", "the runtime does otherwise for each"),
+    ("Heard", "the program does otherwise at each signal"),
     ("Clock", "not exported: the library reads each"),
     ("Entropy", "as Clock"),
     ("Observed", "as Clock"),

@@ -40,6 +40,7 @@ pub struct Keep {
 
 /// The end of the time for which a conversation keeps its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Then {
     /// It is cancelled: its client gets a `cancelled` fault.
     #[default]

@@ -170,7 +170,7 @@ fn a_server_that_changed_is_refused_until_it_is_imported_again() {
     assert_eq!(code, 1);
     has(&shown, &["the tool 'new' is new", "description of 'echo'"]);
     has(&ask(&folder, "fail", ""), &["are not those"]);
-    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["the tool 'new' is new", "29 tools"]);
+    has(&folder.done(&["mcp", "import", "organism.yaml", "t"]), &["the tool 'new' is new", "31 tools"]);
     has(&ask(&folder, "fail", ""), &["no luck"]);
 }
 
