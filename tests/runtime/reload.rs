@@ -199,6 +199,23 @@ fn conversations_keep_so_many_versions_and_no_more() {
 }
 
 #[test]
+fn a_version_ends_although_a_conversation_keeps_an_earlier_one() {
+    let alive = [(); 2].map(|()| Arc::default());
+    let kit = Kit::start(desk(0, &alive[0])).unwrap();
+    kit.client("cli").tell(Count { left: 0 }).unwrap();
+    kit.settle();
+    // Each is used, and then kept by nobody.
+    for version in 1..40 {
+        reload(&kit, desk(version, &alive[1]).client("other", |c| c.calls::<Add>())).unwrap();
+        assert_eq!(kit.ask("other", Add { a: 0, b: 0 }).unwrap().value, version);
+        kit.advance(Duration::from_secs(2));
+        assert!(alive[1].load(Ordering::SeqCst) <= 2, "{version}: {alive:?}");
+    }
+    kit.advance(LATER);
+    assert_eq!(sums(&kit), [0]);
+}
+
+#[test]
 fn another_core_goes_on_with_the_present_version() {
     let alive = Arc::default();
     let kit = Kit::start(desk(1, &alive).journal(MemoryJournal::new([2; 32]))).unwrap();

@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
-use systole_core::core::Routing;
+use systole_core::core::{OrganismVersion, Routing, Version};
 use systole_core::protocol::boot_qname;
 use systole_core::vocab::{Name, ns};
 
@@ -19,12 +19,13 @@ use crate::gateway::problem::Problem;
 use crate::listeners::organism::OrganismContract;
 use crate::runtime::Organism;
 
-/// The contracts of clients, made when they are asked for: no contract changes while the organism runs.
+/// The contracts of clients in the present version of the organism, made when they are asked for.
 #[derive(Default)]
 pub(in crate::gateway) struct Contracts(Mutex<BTreeMap<Name, Arc<Told>>>);
 
 /// A contract and its entity tag (RFC 9110, section 8.8.3).
 struct Told {
+    version: Version,
     contract: OrganismContract,
     tag: String,
 }
@@ -32,17 +33,21 @@ struct Told {
 impl Contracts {
     fn of(&self, organism: &Organism, client: &Name) -> Arc<Told> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || {
-            let contract = contract(organism, client);
-            Arc::new(Told { tag: format!("\"{}\"", contract.hash()), contract })
-        };
-        known.entry(client.clone()).or_insert_with(make).clone()
+        let present = organism.shared.present();
+        let version = present.blueprint.version();
+        if let Some(told) = known.get(client).filter(|told| told.version == version) {
+            return told.clone();
+        }
+        let contract = contract(&present, client);
+        let told = Arc::new(Told { version, tag: format!("\"{}\"", contract.hash()), contract });
+        known.insert(client.clone(), told.clone());
+        told
     }
 }
 
 /// The contract of a client: the payloads that it may call, with their schemas and those of their replies.
-fn contract(organism: &Organism, client: &Name) -> OrganismContract {
-    let (blueprint, catalog) = (organism.blueprint(), organism.catalog());
+fn contract(present: &OrganismVersion, client: &Name) -> OrganismContract {
+    let OrganismVersion { blueprint, catalog, .. } = present;
     let mut told = OrganismContract::new(&blueprint.organism, client);
     let Some(party) = blueprint.party(client.as_str()) else { return told };
     let is_own = |namespace: &str| matches!(namespace, ns::CORE | ns::META | ns::ENVELOPE);

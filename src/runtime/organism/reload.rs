@@ -6,11 +6,12 @@
 //!
 //! What the journal has belongs to no version: a start, and a core that takes partitions over, goes on with the present one.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use systole_core::core::{Blueprint, BlueprintProblem, Input, ListenerId, Operation, OrganismVersion, Version};
+use systole_core::core::{Blueprint, BlueprintProblem, Core, Input, ListenerId, Operation, OrganismVersion, Version};
 use systole_core::vocab::{Partition, ThreadId};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
@@ -190,7 +191,8 @@ impl Change {
     /// Lets conversations begin with the version once all shards know it, and waits until none keeps an earlier one.
     async fn run(self, keep: Keep) {
         let Self { shared, version, hosts, one_at_a_time, tell } = self;
-        let (number, first, steady) = (version.blueprint.version(), version.blueprint.first(), shared.clock.steady());
+        let (number, steady, before) = (version.blueprint.version(), shared.clock.steady(), shared.blueprint());
+        let before = Superseded { version: before.version(), listeners: before.first()..version.blueprint.first() };
         let ports = shared.add_clients(&version.blueprint);
         let new = ShardVersion { version: version.clone(), hosts, ports };
         let learn = |shard| {
@@ -219,21 +221,30 @@ impl Change {
         let weak = Arc::downgrade(&shared);
         // It must not keep an organism that has ended.
         drop(shared);
-        retire(weak, steady, (number, first), keep).await;
+        retire(weak, steady, before, keep).await;
     }
 }
 
-/// Waits until no conversation keeps an earlier version than this one, then ends the hosts of those.
-async fn retire(shared: Weak<Shared>, steady: Clock, (version, first): (Version, ListenerId), keep: Keep) {
+/// A version with which no conversation begins any more, and its listeners.
+struct Superseded {
+    version: Version,
+    listeners: Range<ListenerId>,
+}
+
+/// Waits until no conversation keeps a version, then ends its hosts.
+async fn retire(shared: Weak<Shared>, steady: Clock, superseded: Superseded, keep: Keep) {
+    let Superseded { version, listeners } = superseded;
     let end = steady.now().after(keep.time);
     let mut is_over = false;
     loop {
         {
             let Some(shared) = shared.upgrade().filter(|shared| !shared.closed.load(Ordering::Acquire)) else { return };
-            let open = kept(&shared, version).await;
-            let run = shared.look(move |core| core.runs_before(first)).await;
+            let own = listeners.clone();
+            let look = move |core: &Core| (core.roots_of(version), core.runs_any(&own));
+            let (open, run): (Vec<_>, Vec<_>) = shared.look(look).await.into_iter().unzip();
+            let open: Vec<_> = open.into_iter().flatten().collect();
             if open.is_empty() && !run.contains(&true) {
-                return forget_before(&shared, version);
+                return forget(&shared, version);
             }
             if steady.now() >= end && !is_over && !open.is_empty() {
                 is_over = keep.then == Then::Wait;
@@ -267,15 +278,14 @@ async fn end_all(shared: &Shared, open: Vec<ThreadId>, keep: Keep) {
     }
 }
 
-/// Ends the hosts of earlier versions, which no conversation keeps.
-fn forget_before(shared: &Shared, version: Version) {
-    for earlier in shared.forget_before(version) {
-        for shard in shared.links.shards() {
-            shared.links.send(shard, Command::Forget(earlier));
-        }
-        tracing::info!(
-            version = earlier.0,
-            "no conversation keeps this version of the organism any more: its listeners end"
-        );
+/// Ends the hosts of a version that no conversation keeps.
+fn forget(shared: &Shared, version: Version) {
+    shared.forget(version);
+    for shard in shared.links.shards() {
+        shared.links.send(shard, Command::Forget(version));
     }
+    tracing::info!(
+        version = version.0,
+        "no conversation keeps this version of the organism any more: its listeners end"
+    );
 }

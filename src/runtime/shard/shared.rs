@@ -96,12 +96,10 @@ impl Shared {
         self.versions.write().unwrap_or_else(PoisonError::into_inner).push(version);
     }
 
-    /// Forgets the versions before one, which no conversation keeps. Returns them.
-    pub(crate) fn forget_before(&self, version: Version) -> Vec<Version> {
+    /// Forgets a version that no conversation keeps.
+    pub(crate) fn forget(&self, version: Version) {
         let mut versions = self.versions.write().unwrap_or_else(PoisonError::into_inner);
-        let earlier = versions.iter().map(|known| known.blueprint.version()).filter(|known| *known < version).collect();
-        versions.retain(|known| known.blueprint.version() >= version);
-        earlier
+        versions.retain(|known| known.blueprint.version() != version);
     }
 
     /// Counts the versions that are there.

@@ -14,6 +14,7 @@ mod respond;
 mod turn;
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::rc::Rc;
 
 use self::turn::{Turns, Want};
@@ -373,9 +374,15 @@ impl Core {
         roots.filter(|&(key, _)| self.version(key) < version).map(|(_, root)| root.id).collect()
     }
 
-    /// Returns whether a handler of a listener before this one runs or is parked, maybe of a thread that has closed.
-    pub fn runs_before(&self, listener: ListenerId) -> bool {
-        self.invocations.all.values().any(|one| one.listener < listener)
+    /// The roots of open conversations that keep this version of the organism.
+    pub fn roots_of(&self, version: Version) -> Vec<ThreadId> {
+        let roots = self.tree.threads.iter().filter(|(_, thread)| thread.parent.is_none());
+        roots.filter(|&(key, _)| self.version(key) == version).map(|(_, root)| root.id).collect()
+    }
+
+    /// Returns whether a handler of one of these listeners runs or is parked, maybe of a thread that has closed.
+    pub fn runs_any(&self, listeners: &Range<ListenerId>) -> bool {
+        self.invocations.all.values().any(|one| listeners.contains(&one.listener))
     }
 
     /// The slots of each listener that this core keeps, in order of listener. Those of earlier versions count while they are used.
