@@ -51,6 +51,7 @@ pub use organism::drain::{Drained, Reader};
 pub(crate) use organism::part::Part;
 #[cfg(feature = "gateway")]
 pub(crate) use organism::part::{ActedElsewhere, Elsewhere, MailboxAct};
+#[cfg(feature = "yaml")]
 pub(crate) use organism::reload::Reloader;
 pub use organism::reload::{Keep, ReloadError, Reloaded, Then};
 pub use organism::serve::ServeError;

@@ -94,6 +94,7 @@ pub(crate) type Reloader = Box<dyn Fn() -> BoxFuture<'static, Result<Reloaded, S
 
 impl Organism {
     /// Lets operators change the organism; the first of several ways counts.
+    #[cfg(feature = "yaml")]
     pub(crate) fn reload_by(&self, reloader: Reloader) {
         // There is one already.
         let _ = self.reloader.set(reloader);
