@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use systole_core::core::{
-    DeadLetter, DeadLetterError, DeadLetterId, Egress, Event, EventKind, OpenThread, Operation, OperationError, Party,
-    ThreadState,
+    Cancellation, DeadLetter, DeadLetterError, DeadLetterId, Egress, Event, EventKind, OpenThread, Operation,
+    OperationError, Party, ThreadState,
 };
 use systole_core::journal::{ActRecord, Number, Op};
 use systole_core::vocab::{MessageId, Name, Partition, ThreadId, ThreadPath};
@@ -514,10 +514,10 @@ impl Operations<'_> {
         let shared = &self.organism.shared;
         // A conversation of `<boot>` lives where that does, whatever its id.
         let homes = [Partition::of(root), Partition::BOOT].map(|partition| shared.directory.core_of(partition));
-        let mut result = Err(OperationError::NotOpen(thread));
+        let (mut result, why) = (Err(OperationError::NotOpen(thread)), Cancellation::Operator);
         for home in homes.into_iter().flatten() {
             if matches!(result, Err(OperationError::NotOpen(_))) {
-                result = shared.operate(home, Operation::Cancel { root, thread }, record.clone()).await;
+                result = shared.operate(home, Operation::Cancel { root, thread, why }, record.clone()).await;
             }
         }
         Ok(result?)

@@ -11,8 +11,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use systole_core::core::{Blueprint, BlueprintProblem, Core, Input, ListenerId, Operation, OrganismVersion, Version};
-use systole_core::vocab::{Partition, ThreadId};
+use systole_core::core::{
+    Blueprint, BlueprintProblem, Cancellation, Core, Input, ListenerId, Operation, OrganismVersion, Version,
+};
+use systole_core::journal::ActRecord;
+use systole_core::vocab::{Name, Partition, ThreadId};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use super::Organism;
@@ -271,11 +274,12 @@ async fn end_all(shared: &Shared, open: Vec<ThreadId>, keep: Keep) {
     }
     tracing::warn!(count, "conversations kept an earlier version of the organism for {time:?}: they are cancelled");
     for root in open {
-        let (tell, told) = oneshot::channel();
-        let operation = Operation::Cancel { root, thread: root };
-        shared.send_to(root, Command::Operate { operation, act: None, tell });
+        let Some(core) = shared.directory.core_of(Partition::of(root)) else { continue };
+        let operation = Operation::Cancel { root, thread: root, why: Cancellation::Version };
+        let (by, of) = (Name::system(), root.to_string().into());
+        let act = ActRecord { by, act: "cancel".into(), of, error: None, opened: None };
         // It may have ended meanwhile.
-        let _ = told.await;
+        let _ = shared.operate(core, operation, act).await;
     }
 }
 

@@ -10,7 +10,7 @@ use systole_xml::schema::{Catalog, EncodeError, JsonRefusal, SchemaError};
 
 use super::blueprint::Blueprint;
 use super::contract::{ClientContract, Contract};
-use super::io::Failure;
+use super::io::{Cancellation, Failure};
 use crate::protocol::MetaError;
 use crate::vocab::{BrokenRule, Fault, FaultCode, Name, Position, QName, near, ns};
 
@@ -267,8 +267,14 @@ pub(super) fn cancelled() -> Fault {
     Fault::new(FaultCode::Cancelled, "the organism stopped before the answer was there")
 }
 
-pub(super) fn cancelled_by_operator() -> Fault {
-    Fault::new(FaultCode::Cancelled, "an operator cancelled it")
+pub(super) fn cancelled_by(why: Cancellation) -> Fault {
+    let message = match why {
+        Cancellation::Operator => "an operator cancelled it",
+        Cancellation::Version => {
+            "it began with an earlier version of the organism, and has kept that for as long as it may: send it again"
+        }
+    };
+    Fault::new(FaultCode::Cancelled, message)
 }
 
 pub(super) fn internal(why: &dyn std::fmt::Display) -> Fault {

@@ -343,6 +343,16 @@ impl std::fmt::Debug for OrganismVersion {
     }
 }
 
+/// Reason why a thread is cancelled from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cancellation {
+    /// An operator wants it.
+    Operator,
+    /// Its conversation has kept an earlier version of the organism for as long as it may.
+    Version,
+}
+
 /// An act of an operator on a running organism.
 #[derive(Debug, Clone)]
 pub enum Operation {
@@ -353,6 +363,8 @@ pub enum Operation {
         root: ThreadId,
         /// The thread.
         thread: ThreadId,
+        /// The reason.
+        why: Cancellation,
     },
     /// Redrives a dead letter: it is judged from the start, as if its sender emitted it now, but below a root of its own
     /// without an owner.

@@ -49,9 +49,9 @@ pub use event::{Event, EventKind, HandlerEnd, Misroute, Spending};
 pub use exit::{Exit, ExitPlace};
 pub use gauge::{ClientUse, Gauge, Overloaded, Permit};
 pub use io::{
-    Answer, Arrival, AttachedNote, Attachment, AttachmentEnd, Body, CallId, CoreId, CoreMessage, DraftEnd, Egress,
-    Emission, EmissionKind, Failure, HandlerOutcome, Injected, Input, Join, JoinPosition, Message, Operation,
-    OperationError, OrganismVersion, Output, Place, Precedence, Remembered, Settled, Start,
+    Answer, Arrival, AttachedNote, Attachment, AttachmentEnd, Body, CallId, Cancellation, CoreId, CoreMessage,
+    DraftEnd, Egress, Emission, EmissionKind, Failure, HandlerOutcome, Injected, Input, Join, JoinPosition, Message,
+    Operation, OperationError, OrganismVersion, Output, Place, Precedence, Remembered, Settled, Start,
 };
 pub use judge::Decoders;
 pub use key::{InvocationId, ThreadKey};

@@ -152,7 +152,7 @@ impl Chaos {
                 let threads: Vec<_> = self.world.cores.iter().flat_map(|core| core.snapshot().threads).collect();
                 if let Some(thread) = threads.get(usize::from(*thread) % threads.len().max(1)) {
                     let (root, thread) = (thread.root, thread.id);
-                    self.everywhere(|| operate(Operation::Cancel { root, thread }));
+                    self.everywhere(|| operate(Operation::Cancel { root, thread, why: Cancellation::Operator }));
                 }
             }
             Op::Redrive { shard, letter } => {

@@ -12,7 +12,7 @@ fn tell(world: &mut World, operation: impl Fn() -> Operation) -> Result<(), Oper
 }
 
 fn cancel(world: &mut World, root: ThreadId, thread: ThreadId) -> Result<(), OperationError> {
-    tell(world, || Operation::Cancel { root, thread })
+    tell(world, || Operation::Cancel { root, thread, why: Cancellation::Operator })
 }
 
 fn open(world: &World, path: &str) -> ThreadId {

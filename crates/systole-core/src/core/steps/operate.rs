@@ -7,7 +7,7 @@ use super::Core;
 use crate::core::blueprint::Party;
 use crate::core::entrance::Phase;
 use crate::core::faults;
-use crate::core::io::{Operation, OperationError, Output};
+use crate::core::io::{Cancellation, Operation, OperationError, Output};
 use crate::journal::{ActRecord, Moment, Op, Recovered};
 use crate::vocab::{Partition, ThreadId};
 
@@ -17,7 +17,7 @@ impl Core {
             _ if self.entrance.phase == Phase::Stopped => Err(OperationError::Closed),
             // A core that has given its partitions up writes nothing, so an effect here would be none.
             _ if self.step.out.is_sealed() => Err(OperationError::Fenced),
-            Operation::Cancel { root, thread } => self.cancel_thread(root, thread),
+            Operation::Cancel { root, thread, why } => self.cancel_thread(root, thread, why),
             // Its effect, and so its result, comes when it is judged.
             Operation::Redrive { letter, root } => match self.redrive(letter, root, Some((ticket, act.take()))) {
                 Ok(()) => return,
@@ -33,12 +33,12 @@ impl Core {
     }
 
     /// Ends a thread as a deadline does, and a conversation call by call: whoever waits for an answer gets a fault.
-    fn cancel_thread(&mut self, root: ThreadId, thread: ThreadId) -> Result<(), OperationError> {
+    fn cancel_thread(&mut self, root: ThreadId, thread: ThreadId, why: Cancellation) -> Result<(), OperationError> {
         let Some(key) = self.root_key(root) else { return Err(OperationError::NotOpen(root)) };
         if thread != root {
             let found = self.tree.with_below(key).find(|&key| self.tree[key].id == thread);
             let found = found.ok_or(OperationError::NotOpen(thread))?;
-            self.fail(found, faults::cancelled_by_operator());
+            self.fail(found, faults::cancelled_by(why));
             return Ok(());
         }
         let mut calls = Vec::new();
@@ -46,7 +46,7 @@ impl Core {
         for call in calls {
             // The end of one may have closed the others.
             if self.tree.threads.contains_key(call) {
-                self.fail(call, faults::cancelled_by_operator());
+                self.fail(call, faults::cancelled_by(why));
             }
         }
         if self.tree.threads.contains_key(key) {

@@ -160,8 +160,11 @@ impl Race {
 
     fn rival(&mut self, rival: &str) {
         let thread = self.running.map_or(self.root, |(_, thread)| thread);
-        let cancel =
-            |thread, root| Input::Operate { ticket: 1, operation: Operation::Cancel { root, thread }, act: None };
+        let cancel = |thread, root| Input::Operate {
+            ticket: 1,
+            operation: Operation::Cancel { root, thread, why: Cancellation::Operator },
+            act: None,
+        };
         match rival {
             "deadline" => self.now = DEADLINE.parse().expect("a time"),
             "conversation" => self.core.handle(cancel(self.root, self.root), self.now),

@@ -369,7 +369,7 @@ impl Simulation {
         let act = act_record("cancel", None);
         self.everywhere(|| Input::Operate {
             ticket: 0,
-            operation: Operation::Cancel { root, thread },
+            operation: Operation::Cancel { root, thread, why: Cancellation::Operator },
             act: act.clone(),
         });
     }
