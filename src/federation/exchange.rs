@@ -59,6 +59,7 @@ struct Accepted {
 /// The state of a submission.
 #[derive(Deserialize)]
 struct Report {
+    id: String,
     state: String,
     #[serde(default)]
     replies: Vec<Reply>,
@@ -341,12 +342,17 @@ impl Request {
             let call = Call::get(&path).with("correlation", Some(true)).with("wait", Some(WAIT.as_secs())).waits(WAIT);
             let body = self.link.insist(&call, &told).await?;
             let report: Report = read(&call, &body)?;
-            match &*report.state {
-                "queued" | "delivered" if report.replies.is_empty() => {}
-                "answered" | "faulted" if report.replies.is_empty() => {
-                    return Err(unusable(&call, "it is answered, and has no answer"));
+            if report.id != id {
+                return Err(unusable(&call, "it is about another message"));
+            }
+            match (&*report.state, report.replies.is_empty()) {
+                ("queued" | "delivered", true) => {}
+                ("answered" | "faulted", false) | ("silent", true) => return Ok(report),
+                (state, is_empty) => {
+                    let answers = if is_empty { "without an answer" } else { "with answers" };
+                    let problem = format!("no message is '{}' {answers}", readable(state));
+                    return Err(unusable(&call, &problem));
                 }
-                _ => return Ok(report),
             }
             if clock.now().since(begun) < PAUSE {
                 sleep(PAUSE).await;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::relay::{Passing, Way, says};
 use super::{Keys, Two, answer, answered, asked, leased, send};
-use crate::kit::{Site, organism, wait};
+use crate::kit::{Site, organism, text, wait};
 
 /// A bank with an identity, whose public keys are in `bank.public` of its folder.
 fn signing_bank() -> Site {
@@ -49,7 +49,13 @@ fn faulted(two: &Two, parts: &[&str]) {
 
 /// Answers the questions for answers: all else passes.
 fn of_answers(decide: impl Fn() -> Way + Send + 'static) -> impl FnMut(&Passing) -> Way + Send + 'static {
-    move |passing| if passing.path.contains("correlation=true") { decide() } else { Way::Pass }
+    move |passing| if asked_for(passing).is_some() { decide() } else { Way::Pass }
+}
+
+/// The message whose answer a request asks for.
+fn asked_for(passing: &Passing) -> Option<&str> {
+    let (path, query) = passing.path.split_once('?')?;
+    path.strip_prefix("/v1/messages/").filter(|_| query.contains("correlation=true"))
 }
 
 #[test]
@@ -105,9 +111,14 @@ fn a_signed_answer_that_was_changed_or_belongs_to_another_request_is_refused() {
     answer(&worker, &leased(&worker), "yes");
     assert!(answered(&buyer, &path).1.contains(">yes</answer>"));
     let first = kept.lock().unwrap().clone().expect("the first answer passed");
-    // The man in the middle says yes once more.
-    let replayed = first.clone();
-    two.relay.decide(of_answers(move || Way::Say(replayed.clone())));
+    // The man in the middle says yes once more, as if it was about the message of now.
+    let (_, report) = first.split_once("\r\n\r\n").unwrap();
+    let of_first = text(&serde_json::from_str::<Value>(report).unwrap()["id"]).to_owned();
+    two.relay.decide(move |passing| match asked_for(passing) {
+        // The envelope stays as it was signed.
+        Some(id) => Way::Say(first.replacen(&of_first, id, 1)),
+        None => Way::Pass,
+    });
     let path = send(&buyer, 2);
     answer(&worker, &leased(&worker), "no");
     let (state, envelope) = answered(&buyer, &path);
@@ -219,11 +230,15 @@ fn answers_that_are_none_of_a_gateway_are_faults() {
         submitted(answer);
         faulted_by(&two, &buyer, &["<code>listener-failed</code>", why]);
     }
-    let accepted = |report: Value| {
+    let accepted = |mut report: Value| {
+        const ID: &str = "6e0e8a4c-1b1f-4c9e-9b5e-3d7f1f0f4f10";
+        if report["id"].is_null() {
+            report["id"] = ID.into();
+        }
         two.relay.decide(move |passing| match &*passing.method {
             "GET" => Way::Say(says("200 OK", "application/json", &report.to_string())),
             _ => {
-                let id = json!({ "id": "6e0e8a4c-1b1f-4c9e-9b5e-3d7f1f0f4f10", "thread": "x", "state": "queued" });
+                let id = json!({ "id": ID, "thread": "x", "state": "queued" });
                 Way::Say(says("202 Accepted", "application/json", &id.to_string()))
             }
         });
@@ -232,7 +247,11 @@ fn answers_that_are_none_of_a_gateway_are_faults() {
         format!("<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>x</from></meta>{inner}</message>")
     };
     for (report, why) in [
-        (json!({ "state": "answered", "replies": [] }), "it is answered, and has no answer"),
+        (json!({ "state": "answered", "replies": [] }), "no message is 'answered' without an answer"),
+        (json!({ "state": "lol" }), "no message is 'lol' without an answer"),
+        (json!({ "state": "silent", "replies": [{ "envelope": "<a/>" }] }), "no message is 'silent' with answers"),
+        (json!({ "state": "queued", "replies": [{ "envelope": "<a/>" }] }), "no message is 'queued' with answers"),
+        (json!({ "id": "7e0e8a4c-1b1f-4c9e-9b5e-3d7f1f0f4f10", "state": "silent" }), "it is about another message"),
         (json!({ "state": "answered", "replies": [{ "envelope": "<a" }] }), "its answer is no message"),
         (
             json!({ "state": "answered", "replies": [{ "envelope": "<a xmlns='urn:t'/>" }] }),
@@ -311,8 +330,13 @@ fn a_side_that_never_answers_or_always_dies_takes_no_longer_than_the_timeout() {
 fn a_side_that_does_not_wait_is_not_asked_without_a_pause() {
     let mut two = Two::idle(Site::new(), Keys::default());
     within(&mut two, "4s");
-    let queued = json!({ "state": "queued", "replies": [] }).to_string();
-    two.relay.decide(of_answers(move || Way::Say(says("200 OK", "application/json", &queued))));
+    two.relay.decide(|passing| match asked_for(passing) {
+        Some(id) => {
+            let queued = json!({ "id": id, "state": "queued", "replies": [] });
+            Way::Say(says("200 OK", "application/json", &queued.to_string()))
+        }
+        None => Way::Pass,
+    });
     faulted(&two, &["<code>timeout</code>"]);
     let questions = two.relay.passed().iter().filter(|passed| passed.contains("correlation=true")).count();
     assert!((1..=8).contains(&questions), "{questions}: {:?}", two.relay.passed());
