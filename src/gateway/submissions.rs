@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use systole_core::core::{Egress, ReadMessage};
+use systole_core::core::{Egress, Party, ReadMessage};
 use systole_core::journal::{MailRecord, Number, SubmissionRecord};
 use systole_core::mailbox::MailboxInput;
 use systole_core::vocab::{IdKey, MessageId, Name, ThreadId};
@@ -114,10 +114,12 @@ impl Submissions {
         })
     }
 
-    /// Checks whether a client submits messages through the gateway. The answers of one that came with a later version of the
-    /// organism are collected from now on, on the current runtime.
+    /// Checks whether a client of the present version submits messages through the gateway. The answers of one that came with a
+    /// later version are collected from now on, on the current runtime.
     pub(super) fn knows(self: &Arc<Self>, client: &Name) -> bool {
-        self.client(client).is_some()
+        let blueprint = self.organism.blueprint();
+        let Some(Party::Client(id)) = blueprint.party(client.as_str()) else { return false };
+        !blueprint.has_retired(id) && self.client(client).is_some()
     }
 
     fn client(self: &Arc<Self>, name: &Name) -> Option<Client> {

@@ -79,23 +79,37 @@ pub(super) async fn show(
     Ok(response)
 }
 
-/// Checks the contract that a client holds to, by the header `If-Match`, if it has one (RFC 9110, section 13.1.1).
-pub(super) fn check(app: &AppState, client: &Name, headers: &HeaderMap) -> Result<(), Problem> {
-    let mut wanted = headers.get_all(IF_MATCH).iter().peekable();
-    if wanted.peek().is_none() {
-        return Ok(());
-    }
-    let told = app.contracts.of(&app.organism, client);
-    let is_met = |tag: &str| matches!(tag.trim(), "*") || tag.trim() == told.tag;
-    let is_listed = |value: &HeaderValue| value.to_str().is_ok_and(|tags| tags.split(',').any(is_met));
-    match wanted.any(is_listed) {
-        true => Ok(()),
-        false => {
-            let detail = format!(
-                "the contract of {client} is {}, and not the one that If-Match names: read GET /v1/contract again",
-                told.tag
-            );
-            Err(Problem::new(StatusCode::PRECONDITION_FAILED, "contract", "The contract is another one", detail))
+/// The contracts of which a client holds to one: the entity tags in the header `If-Match` (RFC 9110, section 13.1.1).
+pub(super) struct HeldTo(Vec<String>);
+
+impl HeldTo {
+    /// Reads the header; `None` if there is none.
+    pub(super) fn of(headers: &HeaderMap) -> Result<Option<Self>, Problem> {
+        let mut tags = Vec::new();
+        for value in headers.get_all(IF_MATCH) {
+            for tag in value.to_str().unwrap_or_default().split(',').map(str::trim) {
+                let quoted = tag.strip_prefix("W/").unwrap_or(tag);
+                if tag != "*" && !(quoted.len() >= 2 && quoted.starts_with('"') && quoted.ends_with('"')) {
+                    return Err(Problem::bad_request(
+                        "'If-Match' is the ETag of GET /v1/contract, with its quotes, or *",
+                    ));
+                }
+                tags.push(tag.to_owned());
+            }
         }
+        Ok(Some(Self(tags)).filter(|held| !held.0.is_empty()))
+    }
+
+    /// Checks that the contract of the client is one of them.
+    pub(super) fn check(&self, app: &AppState, client: &Name) -> Result<(), Problem> {
+        let told = app.contracts.of(&app.organism, client);
+        if self.0.iter().any(|tag| tag == "*" || *tag == told.tag) {
+            return Ok(());
+        }
+        let detail = format!(
+            "the contract of {client} is {}, and not the one that If-Match names: read GET /v1/contract again",
+            told.tag
+        );
+        Err(Problem::new(StatusCode::PRECONDITION_FAILED, "contract", "The contract is another one", detail))
     }
 }

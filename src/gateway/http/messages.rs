@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use super::authenticate::Authenticated;
 use super::caller::Caller;
-use super::contract;
+use super::contract::HeldTo;
 use super::presence::require_empty;
 use super::request::{Form, Query, caller, idempotency_key, json, message_id, no_message, payload_body, wanted_form};
 use super::view::{KeptItem, Reading, SubmissionState};
@@ -71,7 +71,7 @@ pub(super) struct Posted {
     pub(super) answers: Vec<SentAnswer>,
     /// True if its conversation ended while the request waited.
     pub(super) ended: bool,
-    /// The message as XML.
+    /// The message as XML, or as it came, if it is known by its key alone.
     pub(super) body: Bytes,
     /// The form of the message in the request.
     form: Form,
@@ -83,17 +83,17 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
     let key = idempotency_key(request.headers())?;
     let caller = caller(request.headers());
     let known = request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::unauthorized)?;
-    let checked = contract::check(app, &from, request.headers());
+    let held_to = HeldTo::of(request.headers())?;
     let (body, form) = payload_body(app, request).await?;
     app.open()?;
-    let judged = match checked {
+    let judged = match held_to.map_or(Ok(()), |held_to| held_to.check(app, &from)) {
         Ok(()) => judge_form(app, &from, &body, form).await,
         Err(problem) => Err(problem),
     };
-    let (read, body) = match judged {
+    let (read, xml) = match judged {
         Ok(judged) => judged,
         Err(problem) => {
-            // It may have been accepted before its contract changed.
+            // It may have been accepted before its contract, or its schema, changed.
             let kept = repeated(app, &from, key.as_deref(), &body).await?.ok_or(problem)?;
             let (answers, ended) = match wait.is_zero() {
                 true => (Vec::new(), false),
@@ -102,10 +102,11 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
             return Ok(Posted { kept, answers, ended, body, form });
         }
     };
+    // The key belongs to the body as it came: how that is read may change.
     let (submission, envelope) = submission(app, from, (read, &body), key, caller)?;
     if wait.is_zero() {
         let kept = hand_over(app, submission, envelope).await?;
-        return Ok(Posted { kept, answers: Vec::new(), ended: false, body, form });
+        return Ok(Posted { kept, answers: Vec::new(), ended: false, body: xml, form });
     }
     let asked = Asked::hand_over(app, submission, envelope).await?;
     let (kept, until) = (asked.kept, Instant::now() + wait);
@@ -115,7 +116,7 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
         // The message is submitted, and its answer not shown.
         (answers, ended) = (Vec::new(), false);
     }
-    Ok(Posted { kept, answers, ended, body, form })
+    Ok(Posted { kept, answers, ended, body: xml, form })
 }
 
 /// Judges a body of a client, and returns it as XML.
@@ -558,7 +559,7 @@ async fn acknowledge(app: &Arc<AppState>, posted: &Posted, form: Form) -> Result
             let state = view::state(&posted.answers, posted.ended);
             let (id, thread) = (view::Id::of(&id), view::Id::of(&root));
             let value = move || {
-                let payload = view::payload_json(&answer.envelope, &site.organism.catalog());
+                let payload = view::payload_json(&answer.envelope, &site.organism);
                 JsonAnswer { id, thread, state, from: answer.from.to_string(), payload }
             };
             view::long_document(app, value).await?

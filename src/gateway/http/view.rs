@@ -15,7 +15,6 @@ use systole_core::inbox::{self, Artifact, Exchange, JobCard, Status, Submitter, 
 use systole_core::journal::MailState;
 use systole_core::vocab::{Name, Time, XmlLimits};
 use systole_xml::ladder::{Canonical, Envelope, strict, with_metadata};
-use systole_xml::schema::Catalog;
 
 use super::AppState;
 use crate::gateway::cursor::{self, Place};
@@ -207,7 +206,14 @@ impl Receipt {
 
 pub(super) fn leased(app: &AppState, leased: &StoredMail, receipt: [u8; 16], as_json: bool) -> Leased {
     let item = mail(app, leased, Reading::skipping(0));
-    let json = as_json.then(|| payload_json(&leased.record.envelope, &app.organism.catalog()));
+    let json = as_json.then(|| match app.mailboxes.listener_of(leased.record.id) {
+        // Its version judges the answer, too.
+        Some(listener) => {
+            let catalog = app.organism.shared.version_of(listener).catalog;
+            named_json(payload(&leased.record.envelope).and_then(|payload| catalog.to_named_json(&payload)))
+        }
+        None => payload_json(&leased.record.envelope, &app.organism),
+    });
     Leased { item, receipt: Receipt::of(receipt), until: DateTime::of(leased.status.due), json }
 }
 
@@ -385,9 +391,14 @@ pub(in crate::gateway) fn payload(envelope: &Bytes) -> Option<Canonical> {
     Some(Envelope::open(canonical).ok()?.into_parts().1)
 }
 
-/// The payload of an envelope of the pump, as JSON that names it; null for one whose schema is not known any more.
-pub(super) fn payload_json(envelope: &Bytes, catalog: &Catalog) -> Box<RawValue> {
-    let json = payload(envelope).and_then(|payload| catalog.to_named_json(&payload));
+/// The payload of an envelope of the pump, as JSON that names it, by the schemas that fit it; null for one that has none any
+/// more.
+pub(super) fn payload_json(envelope: &Bytes, organism: &Organism) -> Box<RawValue> {
+    let fitting = payload(envelope).and_then(|payload| Some((organism.shared.catalog_for(&payload)?, payload)));
+    named_json(fitting.and_then(|(catalog, payload)| catalog.to_named_json(&payload)))
+}
+
+fn named_json(json: Option<String>) -> Box<RawValue> {
     json.and_then(|json| RawValue::from_string(json).ok()).unwrap_or_else(|| RawValue::NULL.to_owned())
 }
 
@@ -430,7 +441,7 @@ fn answer(organism: &Organism, answer: &SentAnswer, (as_json, correlation): (boo
         payload: PayloadName(answer.payload.to_string()),
         fault: answer.fault.as_ref().map(|code| code.as_str()),
         envelope: leaving(organism, envelope),
-        json: as_json.then(|| payload_json(&answer.envelope, &organism.catalog())),
+        json: as_json.then(|| payload_json(&answer.envelope, organism)),
     }
 }
 

@@ -45,17 +45,17 @@ fn said(organism: &Organism, answer: &SentAnswer) -> Said {
     {
         return Said::Content(content);
     }
-    let (blueprint, catalog) = (organism.blueprint(), organism.catalog());
+    let (blueprint, catalog) = (organism.blueprint(), organism.shared.catalog_for(&payload));
     let contract = match blueprint.party(answer.from.as_str()) {
         Some(Party::Listener(id)) => blueprint.listener(id),
         _ => None,
     };
     // The form is that of the contract, not of the answer: a program finds a value in the same place always.
     let is_only = contract.is_some_and(|contract| contract.replies.len() == 1);
-    let json = match catalog.get(payload.root()).filter(|_| is_only) {
+    let json = catalog.and_then(|catalog| match catalog.get(payload.root()).filter(|_| is_only) {
         Some(schema) => Some(schema.to_json(&payload)),
         None => catalog.to_named_json(&payload),
-    };
+    });
     let json = json.unwrap_or_else(|| Value::String(payload.as_str().to_owned()).to_string());
     match serde_json::from_str(&json) {
         // The text of a text is that without its quotes.

@@ -178,7 +178,7 @@ impl Face {
             let requests = raw_requests(raw);
             return Asking { question, is_callers_alone, requests, form: None, told: record.told.clone() };
         }
-        let said = payload.and_then(|payload| organism.catalog().to_named_json(&payload));
+        let said = payload.and_then(|payload| organism.shared.catalog_for(&payload)?.to_named_json(&payload));
         let said = said.and_then(|json| serde_json::from_str::<Map<String, Value>>(&json).ok()).map_or(text, |named| {
             match named.values().next() {
                 Some(Value::String(text)) => text.clone(),

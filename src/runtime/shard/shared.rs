@@ -10,7 +10,11 @@ use systole_core::core::{
 };
 use systole_core::journal::{ActRecord, PausedRecord};
 use systole_core::vocab::{Limits, Name, Partition, Sampler, ThreadId, Time};
+#[cfg(feature = "gateway")]
+use systole_xml::ladder::Canonical;
 use systole_xml::schema::Catalog;
+#[cfg(feature = "gateway")]
+use systole_xml::schema::Validator;
 use tokio::sync::oneshot;
 
 use super::command::{Command, Links};
@@ -84,6 +88,14 @@ impl Shared {
     /// The schemas of the present version.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.present().catalog
+    }
+
+    /// The schemas by which a payload of the journal is valid: those of the present version, or else of the newest one that
+    /// conversations keep.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn catalog_for(&self, payload: &Canonical) -> Option<Arc<Catalog>> {
+        let catalogs: Vec<_> = self.versions().iter().rev().map(|version| version.catalog.clone()).collect();
+        catalogs.into_iter().find(|catalog| Validator::new(catalog.clone()).validate(payload.clone()).is_ok())
     }
 
     /// The version that a listener belongs to, by which its answers are judged.

@@ -20,6 +20,7 @@ mod push;
 #[path = "../../../systole-core/tests/core/durable/random.rs"]
 mod random;
 mod refused;
+mod reload;
 mod remote;
 mod stop;
 mod survive;

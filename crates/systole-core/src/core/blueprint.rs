@@ -31,6 +31,8 @@ pub struct Blueprint {
     listeners: Vec<Arc<Contract>>,
     /// The number of those of earlier versions.
     earlier: u32,
+    /// Clients of earlier versions that this one does not have.
+    retired: Vec<ClientId>,
     clients: Vec<ClientContract>,
     parties: HashMap<Name, Party>,
     ends: HashMap<QName, Ends>,
@@ -195,6 +197,7 @@ impl Blueprint {
             version: Version::default(),
             listeners: listeners.into_iter().map(Arc::new).collect(),
             earlier: 0,
+            retired: Vec::new(),
             clients,
             parties: HashMap::new(),
             ends: HashMap::new(),
@@ -213,6 +216,9 @@ impl Blueprint {
         let mut clients = std::mem::take(&mut self.clients);
         for known in &before.clients {
             let at = clients.iter().position(|client| client.name == known.name);
+            if at.is_none() {
+                self.retired.push(ClientId(self.clients.len() as u32));
+            }
             self.clients.push(at.map_or_else(|| known.retired(), |at| clients.remove(at)));
         }
         self.clients.append(&mut clients);
@@ -279,7 +285,12 @@ impl Blueprint {
         self.all_listeners().filter(move |(_, listener)| listener.name == *name).map(|(id, _)| id)
     }
 
-    /// The clients.
+    /// Returns whether a client is one of an earlier version alone: it may send nothing more, and gets answers yet.
+    pub fn has_retired(&self, client: ClientId) -> bool {
+        self.retired.contains(&client)
+    }
+
+    /// The clients, with those of earlier versions.
     pub fn clients(&self) -> impl Iterator<Item = (ClientId, &ClientContract)> {
         (0..).map(ClientId).zip(&self.clients)
     }
