@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use systole_core::inbox::{InboxError, InboxProblem, JobError};
 use systole_core::mailbox::Refused;
 use systole_core::vocab::{BrokenRule, Fault, FaultCode};
-use systole_xml::schema::{JsonProblem, JsonRefusal};
+use systole_xml::schema::{JsonMistake, JsonProblem, JsonRefusal};
 
 use super::notices::DelegateFailure;
 use super::service::{ActError, Ending};
@@ -339,14 +339,16 @@ impl From<JsonRefusal> for Problem {
                     None => problem.with("rule", error.problem.to_string()),
                 }
             }
-            JsonRefusal::Rules { error, pointers, example } => {
-                let mut pointers = pointers.into_iter();
-                let first = pointers.next().unwrap_or_default();
-                let problem = Self::unprocessable("payload", format!("{first}: {}", error.rule));
-                let problem = problem.with("rule", error.rule).with("pointer", first);
-                let more = error.more.iter().zip(pointers);
-                let more: Vec<Value> =
-                    more.map(|(finding, pointer)| json!({ "rule": finding.rule, "pointer": pointer })).collect();
+            JsonRefusal::Rules { mistakes, example } => {
+                let told =
+                    |JsonMistake { rule, pointer, .. }: &JsonMistake| json!({ "rule": rule, "pointer": pointer });
+                let more: Vec<Value> = mistakes.iter().skip(1).map(told).collect();
+                let first = mistakes.into_iter().next();
+                let detail = first.as_ref().map(JsonMistake::to_string).unwrap_or_default();
+                let mut problem = Self::unprocessable("payload", detail);
+                if let Some(JsonMistake { rule, pointer, .. }) = first {
+                    problem = problem.with("rule", rule).with("pointer", pointer);
+                }
                 let problem = if more.is_empty() { problem } else { problem.with("more", more) };
                 match example {
                     Some(example) => problem.with("example", example),

@@ -59,7 +59,7 @@ pub use encode::encode;
 pub use engine::{FieldKind, Form, FormField, FormPage, FormStep};
 pub use engine::{Finding, SchemaError};
 pub use infer_namespace::infer_namespace;
-pub use json::{FromJsonError, JsonPayload, JsonProblem, JsonRefusal};
+pub use json::{FromJsonError, JsonMistake, JsonPayload, JsonProblem, JsonRefusal};
 #[cfg(feature = "libxml")]
 pub use opinion::second_opinion;
 pub use opinion::{Objection, Opinion};

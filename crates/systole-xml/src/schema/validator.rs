@@ -110,7 +110,7 @@ impl Validator {
         self.validate(payload).map_err(|error| {
             let schema = self.catalog.get(&root);
             let example = schema.and_then(|schema| write(&self.catalog, schema.example()?));
-            JsonRefusal::Rules { pointers: read.pointers(&error), error: Box::new(error), example }
+            JsonRefusal::of_rules(read, error, example)
         })
     }
 

@@ -25,8 +25,7 @@ pub struct SchemaError {
     pub path: String,
     /// Further broken rules, up to a limit.
     pub more: Vec<Finding>,
-    /// The element, by its number in document order, and its attribute, if that breaks the rule.
-    pub(in crate::schema) place: (usize, Option<Box<str>>),
+    origin: Box<Origin>,
 }
 
 /// A further broken rule, displayed like the first one.
@@ -38,7 +37,18 @@ pub struct Finding {
     pub at: Option<Position>,
     /// The path of the element in the payload, such as `order/item[2]/price`.
     pub path: String,
-    place: (usize, Option<Box<str>>),
+    origin: Box<Origin>,
+}
+
+/// A broken rule for who has sent the payload in another form than XML.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Origin {
+    /// The element, by its number in document order.
+    element: usize,
+    /// Its attribute, if that breaks the rule.
+    attribute: Option<String>,
+    /// The rule in words of JSON.
+    json: String,
 }
 
 /// A path behind a sentence, displayed only if it says more than the name of its element.
@@ -86,37 +96,46 @@ impl SchemaError {
 
     /// The places of the broken rules: the number of the element, and the name of its attribute, if that breaks the rule.
     pub(in crate::schema) fn parts(&self) -> impl Iterator<Item = (usize, Option<&str>)> {
-        let more = self.more.iter().map(|finding| &finding.place);
-        std::iter::once(&self.place).chain(more).map(|(element, attribute)| (*element, attribute.as_deref()))
+        let more = self.more.iter().map(|finding| &finding.origin);
+        std::iter::once(&self.origin).chain(more).map(|origin| (origin.element, origin.attribute.as_deref()))
+    }
+
+    /// The broken rules for who has sent JSON, in the order of [`Self::parts`].
+    pub(in crate::schema) fn into_json(self) -> impl Iterator<Item = String> {
+        std::iter::once(self.origin)
+            .chain(self.more.into_iter().map(|finding| finding.origin))
+            .map(|origin| origin.json)
     }
 
     /// The error of an element, by its number.
     pub(in crate::schema) fn of_element(payload: &Canonical, element: usize, rule: String) -> Self {
-        let violation = Violation { element, part: judge::Part::Tag, rule };
+        let violation = Violation { element, part: judge::Part::Tag, json: rule.clone(), rule };
         let whole = || Self::whole(String::new(), None);
         Self::told(payload, vec![violation]).err().unwrap_or_else(whole)
     }
 
     /// An error of a payload as a whole.
     fn whole(rule: String, at: Option<Position>) -> Self {
-        Self { rule, at, path: String::new(), more: Vec::new(), place: (0, None) }
+        let origin = Box::new(Origin { json: rule.clone(), ..Origin::default() });
+        Self { rule, at, path: String::new(), more: Vec::new(), origin }
     }
 
     /// An error of all broken rules, each with its element and place; `Ok` if there are none.
     fn told(payload: &Canonical, violations: Vec<Violation>) -> Result<(), Self> {
         let elements: Vec<usize> = violations.iter().map(|violation| violation.element).collect();
-        let finding = |(Violation { element, part, rule }, path)| {
+        let finding = |(Violation { element, part, rule, json }, path)| {
             let (part, attribute) = match &part {
                 judge::Part::Tag => (Part::Tag, None),
-                judge::Part::Attribute(name) => (Part::Attribute(name), Some(name.as_str().into())),
+                judge::Part::Attribute(name) => (Part::Attribute(name), Some(name.clone())),
                 judge::Part::Content => (Part::Content, None),
             };
-            Finding { rule, at: payload.position_of(element, part), path, place: (element, attribute) }
+            let at = payload.position_of(element, part);
+            Finding { rule, at, path, origin: Box::new(Origin { element, attribute, json }) }
         };
         let findings = violations.into_iter().zip(paths(payload.as_str(), &elements)).map(finding);
         let mut findings = findings.collect::<Vec<_>>().into_iter();
         match findings.next() {
-            Some(Finding { rule, at, path, place }) => Err(Self { rule, at, path, more: findings.collect(), place }),
+            Some(Finding { rule, at, path, origin }) => Err(Self { rule, at, path, more: findings.collect(), origin }),
             None => Ok(()),
         }
     }

@@ -58,6 +58,14 @@ pub enum JsonProblem {
         /// A value of that kind.
         example: String,
     },
+    /// The value is none of the alternatives that the schema has there.
+    #[error("found '{}', expected {}", quoted(found), expected.join(" or "))]
+    Alternatives {
+        /// The value.
+        found: String,
+        /// The alternatives, each in words.
+        expected: Vec<String>,
+    },
     /// The object has a property that the schema doesn't know.
     #[error("no property '{}' is known here, expected {expected}", quoted(name))]
     Unknown {
@@ -100,9 +108,12 @@ pub enum JsonProblem {
         most: usize,
     },
     /// The document names no payload, or more than one.
-    #[error("expected an object with one property, the name of the payload: {expected}")]
+    #[error(
+        "expected an object with one property, the name of the payload: {}",
+        if expected.is_empty() { "and no payload may be sent here" } else { expected }
+    )]
     Root {
-        /// The names of the payloads.
+        /// The names of the payloads; empty if none may be sent.
         expected: String,
     },
 }

@@ -41,7 +41,7 @@ pub(crate) use mapping::Mapping;
 use mapping::{clark, is_bare};
 pub use read::JsonPayload;
 pub(in crate::schema) use read::{convert, named, objects, parse, read_schema};
-pub use refusal::JsonRefusal;
+pub use refusal::{JsonMistake, JsonRefusal};
 use shapes::{Shape, uses};
 use sketch::Sketch;
 use values::ValueRules;

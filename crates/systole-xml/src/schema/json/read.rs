@@ -603,7 +603,23 @@ impl<'w, 't> Walk<'w, 't> {
                     let text = self.scalar(value, node).ok()?;
                     (member.has_prefixes() || member.check(&text, &NoPrefixes).is_ok()).then_some(text)
                 };
-                members.iter().find_map(fits).ok_or_else(refused)
+                members.iter().find_map(fits).ok_or_else(|| match kind {
+                    Kind::Null | Kind::Array | Kind::Object => refused(),
+                    Kind::True | Kind::False | Kind::Number | Kind::Plain | Kind::Escaped => {
+                        let found = text();
+                        let mut expected = Vec::new();
+                        for mismatch in members.iter().filter_map(|(member, _)| member.check(&found, &NoPrefixes).err())
+                        {
+                            if !expected.contains(&mismatch.expected) {
+                                expected.push(mismatch.expected);
+                            }
+                        }
+                        match expected.is_empty() {
+                            true => refused(),
+                            false => (node, JsonProblem::Alternatives { found: found.into_owned(), expected }),
+                        }
+                    }
+                })
             }
             _ => Err(refused()),
         }

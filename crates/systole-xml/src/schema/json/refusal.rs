@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::Utf8Error;
 
 use super::error::FromJsonError;
+use super::read::JsonPayload;
 use crate::ladder::StrictError;
 use crate::schema::engine::SchemaError;
 use crate::schema::shorten::quoted;
@@ -20,32 +21,52 @@ pub enum JsonRefusal {
     Xml(StrictError),
     /// It breaks rules of its schema.
     Rules {
-        /// The rules, with their places in the XML.
-        error: Box<SchemaError>,
-        /// The places of the rules in the JSON, as JSON pointers (RFC 6901): that of the first, then those of
-        /// [`SchemaError::more`].
-        pointers: Vec<String>,
+        /// The rules, up to a limit; there is one at least.
+        mistakes: Vec<JsonMistake>,
         /// A valid payload with its name, as JSON.
         example: Option<String>,
     },
 }
 
+/// A rule that JSON breaks, in words of JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JsonMistake {
+    /// The place as a JSON pointer (RFC 6901).
+    pub pointer: String,
+    /// The found and the expected value or property.
+    pub rule: String,
+}
+
+impl fmt::Display for JsonMistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pointer, rule } = self;
+        if pointer.is_empty() { f.write_str(rule) } else { write!(f, "{}: {rule}", quoted(pointer)) }
+    }
+}
+
 impl JsonRefusal {
+    /// The refusal of a payload that was read from JSON and breaks its schema.
+    pub(in crate::schema) fn of_rules(read: &JsonPayload<'_>, error: SchemaError, example: Option<String>) -> Self {
+        let pointers = read.pointers(&error);
+        let mistakes = pointers.into_iter().zip(error.into_json());
+        Self::Rules { mistakes: mistakes.map(|(pointer, rule)| JsonMistake { pointer, rule }).collect(), example }
+    }
+
     /// The place of the first mistake as a JSON pointer; empty for the whole document, `None` for bytes that are no text.
     pub fn pointer(&self) -> Option<&str> {
         match self {
             Self::Encoding(_) => None,
             Self::Form(error) => Some(&error.pointer),
             Self::Xml(_) => Some(""),
-            Self::Rules { pointers, .. } => Some(pointers.first().map_or("", String::as_str)),
+            Self::Rules { mistakes, .. } => Some(mistakes.first().map_or("", |mistake| &mistake.pointer)),
         }
     }
 
     /// The mistakes, each with its place, for a person: one, but for broken rules.
     pub fn mistakes(&self) -> Vec<String> {
-        let Self::Rules { error, pointers, .. } = self else { return vec![self.to_string()] };
-        let rules = std::iter::once(&error.rule).chain(error.more.iter().map(|finding| &finding.rule));
-        pointers.iter().zip(rules).map(|(at, rule)| at_pointer(at, rule)).collect()
+        let Self::Rules { mistakes, .. } = self else { return vec![self.to_string()] };
+        mistakes.iter().map(JsonMistake::to_string).collect()
     }
 
     /// Returns whether the document passes a limit.
@@ -62,7 +83,9 @@ impl JsonRefusal {
     pub fn inside(mut self, place: &str) -> Self {
         match &mut self {
             Self::Form(error) if error.at.is_none() => error.pointer.insert_str(0, place),
-            Self::Rules { pointers, .. } => pointers.iter_mut().for_each(|pointer| pointer.insert_str(0, place)),
+            Self::Rules { mistakes, .. } => {
+                mistakes.iter_mut().for_each(|mistake| mistake.pointer.insert_str(0, place));
+            }
             Self::Encoding(_) | Self::Form(_) | Self::Xml(_) => {}
         }
         self
@@ -76,15 +99,9 @@ impl fmt::Display for JsonRefusal {
             Self::Encoding(error) => write!(f, "not UTF-8: {error}"),
             Self::Form(error) => error.fmt(f),
             Self::Xml(error) => error.fmt(f),
-            Self::Rules { error, pointers, .. } => {
-                f.write_str(&at_pointer(pointers.first().map_or("", String::as_str), &error.rule))
-            }
+            Self::Rules { mistakes, .. } => mistakes.first().map_or(Ok(()), |mistake| mistake.fmt(f)),
         }
     }
 }
 
 impl std::error::Error for JsonRefusal {}
-
-fn at_pointer(pointer: &str, rule: &str) -> String {
-    if pointer.is_empty() { rule.to_owned() } else { format!("{}: {rule}", quoted(pointer)) }
-}

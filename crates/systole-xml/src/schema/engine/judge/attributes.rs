@@ -1,7 +1,7 @@
 //! Attributes: their names, values and wildcards, and the IDs among them.
 
 use super::content::is_fixed;
-use super::violation::{Part, Subject, shown_name};
+use super::violation::{Clause, Part, Subject, shown_name};
 use super::{Started, Walk};
 use crate::ladder::scan::{find, unescape_into};
 use crate::schema::engine::grammar::{Attribute, AttributeUse, Attributes, ProcessContents};
@@ -160,8 +160,13 @@ impl<'a> Walk<'_, 'a> {
                 return;
             }
             if !self.is_there(started, used) {
-                let clause = format!("the attribute '{}' is required but missing", self.attribute_name(used));
-                self.refuse(started, Part::Tag, clause);
+                let name = self.attribute_name(used);
+                let json = format!("the property '@{name}' is missing");
+                self.refuse_clause(
+                    started,
+                    Part::Tag,
+                    Clause(format!("the attribute '{name}' is required but missing"), json),
+                );
             }
         }
     }

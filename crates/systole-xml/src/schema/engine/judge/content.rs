@@ -1,6 +1,6 @@
 //! Content: child elements against content models, text, and the values of elements.
 
-use super::violation::{Expected, Part};
+use super::violation::{Clause, Expected, Part};
 use super::{Open, Started, Walk};
 use crate::ladder::scan::unescape;
 use crate::schema::engine::grammar::{
@@ -69,14 +69,20 @@ impl<'a> Walk<'_, 'a> {
             return;
         }
         let expected = self.expected(started.local);
-        self.refuse(started, Part::Tag, format_args!("not expected here{expected}"));
+        let end = self.judge.open.last().and_then(|open| self.cursor.tag(open.number));
+        let xml = format!("not expected here{}", expected.clause(end.map_or("", |tag| tag.local())));
+        let json = match expected.in_json() {
+            Some(others) => format!("expected {others} before it, or instead of it"),
+            None => "not allowed beside the other properties".to_owned(),
+        };
+        self.refuse_clause(started, Part::Tag, Clause(xml, json));
     }
 
-    /// The clause `; expected …` with the elements that the innermost open element would accept next.
-    fn expected(&self, found: &str) -> String {
-        let Some(open) = self.judge.open.last() else { return String::new() };
-        let grammar = self.grammar;
+    /// The elements that the innermost open element would accept next.
+    fn expected(&self, found: &str) -> Expected {
         let mut expected = Expected::default();
+        let Some(open) = self.judge.open.last() else { return expected };
+        let grammar = self.grammar;
         match &grammar.types[open.ty.index()].content {
             Content::Sequence { model, .. } => {
                 let state = &model.states[open.state.index()];
@@ -97,7 +103,7 @@ impl<'a> Walk<'_, 'a> {
             }
             Content::Empty | Content::Simple(_) => {}
         }
-        expected.clause(self.cursor.tag(open.number).map_or("", |tag| tag.local()))
+        expected
     }
 
     /// Checks text in the innermost open element.
@@ -129,8 +135,19 @@ impl<'a> Walk<'_, 'a> {
                 Content::Empty | Content::Simple(_) => true,
             };
         if !complete {
-            let missing = self.missing_members().unwrap_or_else(|| self.expected(""));
-            self.refuse_open(Part::Tag, format_args!("ends too early{missing}"));
+            let (missing, xml) = match self.missing_members() {
+                Some(missing) => {
+                    let xml = missing.clause("").replace("; expected one of ", "; expected ");
+                    (missing, xml)
+                }
+                None => {
+                    let next = self.expected("");
+                    let xml = next.clause(self.cursor.tag(open.number).map_or("", |tag| tag.local()));
+                    (next, xml)
+                }
+            };
+            let (xml, json) = (format!("ends too early{xml}"), missing.in_json().unwrap_or_default());
+            self.refuse_open_clause(Part::Tag, Clause(xml, format!("something is missing: expected {json}")));
         }
         self.keys_leave();
         if let Some(open) = self.judge.open.pop() {
@@ -138,8 +155,8 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// The clause for the missing members of an `xs:all`; `None` for other content.
-    fn missing_members(&self) -> Option<String> {
+    /// The missing members of an `xs:all`; `None` for other content.
+    fn missing_members(&self) -> Option<Expected> {
         let open = self.judge.open.last()?;
         let Content::All { members, .. } = &self.grammar.types[open.ty.index()].content else { return None };
         let seen = &self.judge.seen[open.seen..];
@@ -147,7 +164,7 @@ impl<'a> Walk<'_, 'a> {
         let missing: Vec<_> = members.edges.iter().copied().filter(|edge| lacks(edge.to)).collect();
         let mut expected = Expected::default();
         expected.edges(self.grammar, self.own, &missing, "");
-        Some(expected.clause("").replace("; expected one of ", "; expected "))
+        Some(expected)
     }
 
     /// Validates an element with a simple type or simple content, up to its end tag.

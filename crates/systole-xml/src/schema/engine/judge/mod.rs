@@ -25,8 +25,8 @@ use identity::Identities;
 use matching::Keys;
 pub(in crate::schema) use path::paths;
 use scope::{InScope, Scope};
-use violation::Subject;
 pub(super) use violation::shown_name;
+use violation::{Clause, Subject};
 pub(in crate::schema) use violation::{Part, Violation};
 
 /// Validates payloads. A judge is reused for its memory.
@@ -194,7 +194,7 @@ impl<'a> Walk<'_, 'a> {
         }
         for (element, clause) in self.judge.identities.broken(self.most) {
             let name = self.cursor.tag(element).map_or("", |tag| tag.local());
-            self.violations.push(Violation::new(element, Part::Tag, &Subject::Element(name), clause));
+            self.violations.push(Violation::new(element, Part::Tag, &Subject::Element(name), Clause(&clause, &clause)));
         }
     }
 
@@ -222,6 +222,16 @@ impl<'a> Walk<'_, 'a> {
     }
 
     fn report(&mut self, element: usize, part: Part, subject: &Subject, clause: impl std::fmt::Display) {
+        self.report_clause(element, part, subject, Clause(&clause, &clause));
+    }
+
+    fn report_clause(
+        &mut self,
+        element: usize,
+        part: Part,
+        subject: &Subject,
+        clause: Clause<impl std::fmt::Display, impl std::fmt::Display>,
+    ) {
         if self.violations.len() < self.most {
             self.violations.push(Violation::new(element, part, subject, clause));
         }
@@ -229,17 +239,30 @@ impl<'a> Walk<'_, 'a> {
 
     /// Reports a violation of the element whose start tag was just read.
     fn refuse(&mut self, started: &Started, part: Part, clause: impl std::fmt::Display) {
+        self.refuse_clause(started, part, Clause(&clause, &clause));
+    }
+
+    fn refuse_clause(
+        &mut self,
+        started: &Started,
+        part: Part,
+        clause: Clause<impl std::fmt::Display, impl std::fmt::Display>,
+    ) {
         let name = self.shown(&started.tag, started.namespace);
-        self.report(started.number, part, &Subject::Element(&name), clause);
+        self.report_clause(started.number, part, &Subject::Element(&name), clause);
     }
 
     /// Reports a violation of the innermost open element.
     fn refuse_open(&mut self, part: Part, clause: impl std::fmt::Display) {
+        self.refuse_open_clause(part, Clause(&clause, &clause));
+    }
+
+    fn refuse_open_clause(&mut self, part: Part, clause: Clause<impl std::fmt::Display, impl std::fmt::Display>) {
         let Some(open) = self.judge.open.last() else { return };
         let (number, namespace) = (open.number, open.namespace);
         let Some(tag) = self.cursor.tag(number) else { return };
         let name = self.shown(&tag, namespace);
-        self.report(number, part, &Subject::Element(&name), clause);
+        self.report_clause(number, part, &Subject::Element(&name), clause);
     }
 
     /// The name of an element, for messages.

@@ -15,7 +15,12 @@ pub(in crate::schema) struct Violation {
     pub(in crate::schema) part: Part,
     /// The text: the element, the found part, the expected part.
     pub(in crate::schema) rule: String,
+    /// The text for who has sent JSON, and has its place by a pointer.
+    pub(in crate::schema) json: String,
 }
+
+/// A clause of an error text, in words of XML and in those of JSON, where they differ.
+pub(super) struct Clause<X, J>(pub(super) X, pub(super) J);
 
 /// A part of an element that an error can point to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +50,14 @@ impl fmt::Display for Subject<'_> {
 }
 
 impl Violation {
-    pub(super) fn new(element: usize, part: Part, subject: &Subject, clause: impl fmt::Display) -> Self {
-        Self { element, part, rule: shortened(&format!("{subject}: {clause}"), LONGEST_RULE) }
+    pub(super) fn new(
+        element: usize,
+        part: Part,
+        subject: &Subject,
+        Clause(xml, json): Clause<impl fmt::Display, impl fmt::Display>,
+    ) -> Self {
+        let rule = shortened(&format!("{subject}: {xml}"), LONGEST_RULE);
+        Self { element, part, rule, json: shortened(&json.to_string(), LONGEST_RULE) }
     }
 }
 
@@ -54,6 +65,8 @@ impl Violation {
 #[derive(Default)]
 pub(super) struct Expected {
     names: Vec<String>,
+    /// The same as keys of JSON.
+    keys: Vec<String>,
     more: bool,
 }
 
@@ -84,6 +97,7 @@ impl Expected {
             };
             if !self.names.contains(&shown) {
                 self.names.push(shown);
+                self.keys.push(format!("'{}'", shown_name(own, name.namespace, uri, &name.local)));
             }
         }
     }
@@ -92,6 +106,16 @@ impl Expected {
         let words =
             edges.iter().map(|edge| wildcards[edge.wildcard as usize].namespaces.words(&grammar.namespaces, "element"));
         self.names.extend(words);
+        self.keys.extend(edges.first().map(|_| "another property".to_owned()));
+    }
+
+    /// The names of properties, for who has sent JSON; `None` if nothing more may come.
+    pub(super) fn in_json(&self) -> Option<String> {
+        match self.keys.as_slice() {
+            [] => None,
+            [one] => Some(one.clone()),
+            several => Some(format!("one of {}{}", several.join(", "), if self.more { ", …" } else { "" })),
+        }
     }
 
     /// The clause `; expected …`. Without names, it expects the end of the element `end`.
