@@ -83,6 +83,7 @@ impl NamedJournal {
 
     /// Lets the organism of a journal in a database run for as long as this node has that lease.
     #[must_use]
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file has no nodes"))]
     pub fn within(self, tenure: &Tenure) -> Self {
         let kind = match self.kind {
             Kind::File(file) => Kind::File(file),
@@ -96,6 +97,7 @@ impl NamedJournal {
     ///
     /// # Errors
     /// [`JournalError`] if it is a file, or the database can't be used.
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file has no nodes"))]
     pub fn leases(&self, organism: &str, card: NodeCard) -> Result<Box<dyn LeaseStore>, JournalError> {
         match &self.kind {
             Kind::File(_) => Err(self.has_no_nodes()),
