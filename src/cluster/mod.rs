@@ -9,11 +9,11 @@
 //!            +-- front: entrance of the node ------- the gateway here, or that of the active node
 //! ```
 //!
-//! - [`systole_core::lease`] decides when this node asks, begins and stops; [`driver`] asks for it, on a thread of its own, so
+//! - [`systole_core::lease`] decides when this node asks, begins and stops; `driver` asks for it, on a thread of its own, so
 //!   that a long start or a slow listener delays no renewal.
 //! - The program runs the organism while it has a [`Tenure`]. Where work begins, and where an append waits for the
 //!   database, the tenure is read: a node whose lease has ended begins nothing more.
-//! - Requests come to the [`front`], whoever is active. It holds them while no node is, for a bounded time.
+//! - Requests come to the `front`, whoever is active. It holds them while no node is, for a bounded time.
 //!
 //! Not here: the fence. The log refuses what a node appends after another one has begun, whatever both believe.
 
