@@ -21,6 +21,7 @@
 //! - `gateway`: the entrance over HTTP, and remote listeners, with the feature `gateway`;
 //! - `outbound`: deliveries to other machines over HTTP, with the feature `gateway`;
 //! - `remote`: the client of a program that is an agent of an organism elsewhere, with the feature `gateway`;
+//! - `cluster`: nodes of one organism that take over from each other, with the feature `gateway`;
 //! - `model`: listeners that a model speaks for, with the feature `gateway`;
 //! - `replay`: recorded conversations once more, with some listeners of another version of their organism, with the feature `yaml`;
 //! - `mcp`: the Model Context Protocol, with the feature `mcp`;
@@ -92,6 +93,8 @@ pub use systole_macros::remove as __remove;
 #[cfg(feature = "gateway")]
 mod accept;
 pub mod actor;
+#[cfg(feature = "gateway")]
+pub mod cluster;
 #[cfg(feature = "yaml")]
 pub mod config;
 #[cfg(feature = "gateway")]

@@ -145,7 +145,7 @@ impl Admission {
     }
 
     /// Waits until no connection is left.
-    pub(super) async fn until_empty(&self) {
+    pub(crate) async fn until_empty(&self) {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();

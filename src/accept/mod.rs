@@ -57,6 +57,9 @@ pub(crate) struct Entrance {
     /// TLS, if the connections use it.
     pub(crate) tls: Option<Arc<Certificate>>,
     pub(crate) times: Times,
+    /// Time for which connections go on behind the end, so that a request on its way is served. Without it those that have
+    /// no request in flight are closed at once.
+    pub(crate) linger: Duration,
 }
 
 /// Time limits for clients.
@@ -75,22 +78,37 @@ pub(crate) async fn serve(
     router: Router,
     mut end: watch::Receiver<bool>,
 ) {
-    let Entrance { mut listener, tls, times } = entrance;
+    let Entrance { mut listener, tls, times, linger } = entrance;
+    let (closing, closes) = watch::channel(false);
     let mut pause = PAUSE.0;
+    let mut ends = false;
     loop {
         // With no room left, connections wait in the queue of the system.
         let entered = async {
+            if ends {
+                // Those that the system has accepted by now.
+                return timeout(Duration::ZERO, listener.accept()).await.ok();
+            }
             admission.until_vacant().await;
-            listener.accept().await
+            Some(listener.accept().await)
         };
         let entered = tokio::select! {
-            _ = end.wait_for(|end| *end) => break,
-            entered = entered => entered,
+            _ = end.wait_for(|end| *end), if !ends => {
+                if linger.is_zero() {
+                    break;
+                }
+                ends = true;
+                continue;
+            }
+            entered = entered => match entered {
+                Some(entered) => entered,
+                None => break,
+            },
         };
         match entered {
             Ok((stream, peer)) => {
                 pause = PAUSE.0;
-                let (tls, router, end) = (tls.clone(), router.clone(), end.clone());
+                let (tls, router, end) = (tls.clone(), router.clone(), closes.clone());
                 match admission.admit(Source::of(peer.ip())) {
                     Ok(admitted) => drop(tokio::spawn(serve_connection(stream, tls, (admitted, times), router, end))),
                     Err(full) => refuse(stream, tls.is_some(), full),
@@ -112,6 +130,8 @@ pub(crate) async fn serve(
         }
     }
     drop(listener);
+    let _ = timeout(linger, admission.until_empty()).await;
+    closing.send_replace(true);
     let _ = timeout(GRACE, admission.until_empty()).await;
 }
 

@@ -144,6 +144,7 @@ impl Mistake {
             }
             Self::Mute { .. } => "name it cli, or add gateway: { listen: 127.0.0.1:8420 }".into(),
             Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
+            Self::Cluster { help, .. } => (*help).into(),
             Self::Mcp { help, .. } | Self::Schedule { help, .. } => help.clone(),
             Self::NotBuilt { key, feature } => format!("build it with --features {feature}, or remove '{key}'"),
             Self::NoMailbox { near, mailboxes, .. } => {

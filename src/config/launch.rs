@@ -6,14 +6,18 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(feature = "gateway")]
+use super::cluster::CERTIFICATES;
 use super::reload::{Fixed, Reloads};
 use super::{Config, HumanSpec, ListenerKind};
+#[cfg(feature = "gateway")]
+use crate::cluster::{ClusterError, Node, NodePlan};
 #[cfg(feature = "gateway")]
 use crate::federation::OrganismListener;
 #[cfg(feature = "gateway")]
 use crate::gateway::announce::{AnnounceError, Announcer};
 #[cfg(feature = "gateway")]
-use crate::gateway::{Gateway, GatewayError, MailboxService, OperatorSocket, RemoteListener, Serving};
+use crate::gateway::{Doorway, Gateway, GatewayError, MailboxService, OperatorSocket, RemoteListener, Serving};
 use crate::listeners::command::CommandListener;
 use crate::listeners::echo::EchoListener;
 #[cfg(feature = "gateway")]
@@ -25,10 +29,12 @@ use crate::mcp::client::McpListener;
 #[cfg(feature = "gateway")]
 use crate::model::{Llm, LlmError, ModelListener};
 use crate::replay::RecordedListener;
+#[cfg(feature = "gateway")]
+use crate::runtime::Tenure;
 use crate::runtime::{Organism, OrganismBuilder, StartError};
 use crate::schedules::{AnswersTo, Scheduler, SchedulerError};
 #[cfg(feature = "gateway")]
-use crate::settings::{LlmSettings, ModelSettings};
+use crate::settings::{LlmSettings, ModelSettings, read_regular};
 #[cfg(feature = "otel")]
 use crate::telemetry::{Exporting, TelemetryError, Traces};
 use systole_core::protocol::boot_qname;
@@ -102,6 +108,10 @@ pub enum LaunchError {
     #[cfg(feature = "otel")]
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
+    /// This process can't be a node of the organism.
+    #[cfg(feature = "gateway")]
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
     /// The gateway can't be served.
     #[cfg(feature = "gateway")]
     #[error("{}{}", .0, remedy(.0))]
@@ -148,7 +158,45 @@ fn remedy(error: &GatewayError) -> &'static str {
     }
 }
 
+/// Time for requests in flight when a node ends, if the file says nothing.
+#[cfg(feature = "gateway")]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+
 impl Config {
+    /// Makes this process a node of the organism: its gateway is served from now on, and the organism starts here once the node
+    /// has its lease. A name and a URL that are given come before those of the file.
+    ///
+    /// # Errors
+    /// [`LaunchError`] if the file has no `cluster:`, the node has no name or no URL, or the database or the address can't be
+    /// used.
+    #[cfg(feature = "gateway")]
+    pub fn join(&self, name: Option<Name>, url: Option<String>) -> Result<Node, LaunchError> {
+        let (Some(cluster), Some(gateway), Some(journal)) = (&self.cluster, &self.gateway, &self.journal) else {
+            return Err(ClusterError::NoCluster.into());
+        };
+        let certificates = match &cluster.ca_file {
+            Some(file) => read_regular(file, CERTIFICATES).map_err(ClusterError::Certificates)?,
+            None => Vec::new(),
+        };
+        let plan = NodePlan {
+            name: name.or_else(|| cluster.node.clone()),
+            url: url.or_else(|| cluster.url.clone()),
+            lease: cluster.lease,
+            certificates,
+            gateway,
+            patience: self.drain.unwrap_or(PATIENCE),
+        };
+        Ok(Node::start(plan, |card| journal.leases(&self.blueprint.organism, card))?)
+    }
+
+    /// Lets the organism run on this node, for as long as that has its lease.
+    #[cfg(feature = "gateway")]
+    #[must_use]
+    pub fn placed(self, node: &Node, tenure: &Tenure) -> Self {
+        let journal = self.journal.map(|journal| journal.within(tenure));
+        Self { journal, placed: Some(node.place(tenure)), ..self }
+    }
+
     /// Makes the builder of the organism: with its listeners and clients, its journal, the backends of its models, and
     /// its gateway, whose address is bound from now on. People are asked at `console`.
     ///
@@ -177,7 +225,9 @@ impl Config {
             return Err(LaunchError::NotBuilt);
         }
         #[cfg(feature = "gateway")]
-        let gateway = self.open_gateway()?;
+        let placed = self.placed.take();
+        #[cfg(feature = "gateway")]
+        let gateway = self.open_gateway(placed.as_ref().map(|placed| &placed.doorway))?;
         #[cfg(feature = "mcp")]
         let mcp = self.mcp.clone().map(crate::mcp::server::Server::new);
         #[cfg(feature = "mcp")]
@@ -204,6 +254,10 @@ impl Config {
             announcements,
         } = self.register(&beside)?;
         builder = builder.people(&beside.people);
+        #[cfg(feature = "gateway")]
+        if let Some(placed) = placed {
+            builder = builder.within(placed.tenure);
+        }
         #[cfg(feature = "gateway")]
         if let Some(identity) = identity {
             builder = builder.identity(identity);
@@ -335,7 +389,7 @@ impl Config {
 
     /// Opens the gateway, if the file has one. Where only hosts of the Model Context Protocol need it, it listens nowhere.
     #[cfg(feature = "gateway")]
-    fn open_gateway(&self) -> Result<Option<Gateway>, GatewayError> {
+    fn open_gateway(&self, doorway: Option<&Doorway>) -> Result<Option<Gateway>, GatewayError> {
         #[cfg(feature = "mcp")]
         let inside = self.mcp.as_ref().map(|_| crate::settings::GatewaySettings::default());
         #[cfg(not(feature = "mcp"))]
@@ -347,10 +401,12 @@ impl Config {
             _ => None,
         });
         let gateway = Gateway::new(settings, remote)?;
-        #[cfg(feature = "mcp")]
-        let gateway = if self.gateway.is_some() { gateway.listen()? } else { gateway.inside() };
-        #[cfg(not(feature = "mcp"))]
-        let gateway = gateway.listen()?;
+        let gateway = match doorway {
+            Some(doorway) => gateway.behind(doorway.clone()),
+            #[cfg(feature = "mcp")]
+            None if self.gateway.is_none() => gateway.inside(),
+            None => gateway.listen()?,
+        };
         let gateway = if settings.console { crate::console::serve(gateway) } else { gateway };
         #[cfg(feature = "compat-molecule")]
         let gateway = if settings.molecule { crate::molecule::serve(gateway, &self.blueprint) } else { gateway };

@@ -473,6 +473,14 @@ pub enum Mistake {
         /// The feature.
         feature: &'static str,
     },
+    /// Nodes that can't run the organism together.
+    #[error("{problem}")]
+    Cluster {
+        /// The problem.
+        problem: String,
+        /// The remedy.
+        help: &'static str,
+    },
     /// Settings of the Model Context Protocol that can't be served.
     #[error("{problem}")]
     Mcp {

@@ -22,6 +22,7 @@
 mod advice;
 mod budget;
 mod check;
+mod cluster;
 mod correction;
 mod document;
 mod finding;
@@ -81,7 +82,7 @@ use crate::process::{CommandSpec, Variable};
 use crate::replay::Tape;
 use crate::runtime::Keep;
 use crate::schedules::ScheduleSpec;
-use crate::settings::{GatewaySettings, LlmSettings, McpSettings, Mode, ModelSettings};
+use crate::settings::{ClusterSettings, GatewaySettings, LlmSettings, McpSettings, Mode, ModelSettings};
 use finding::File;
 use listener::{Program, Written};
 use organism::Organism;
@@ -116,6 +117,11 @@ pub struct Config {
     pub identity: Option<std::sync::Arc<crate::identity::Identity>>,
     /// The gateway, if the organism has one.
     pub gateway: Option<GatewaySettings>,
+    /// The nodes of the organism, if it may have several.
+    pub cluster: Option<ClusterSettings>,
+    /// The node that starts the organism, and its lease.
+    #[cfg(feature = "gateway")]
+    pub(crate) placed: Option<crate::cluster::Placed>,
     /// The hosts of the Model Context Protocol, if they are served.
     pub mcp: Option<McpSettings>,
     /// The time for work in flight when the organism ends in order, if the file says so.
@@ -277,7 +283,15 @@ impl Config {
         let unsigned = Self { identity: None, ..self };
         #[cfg(not(feature = "gateway"))]
         let unsigned = self;
-        Ok(Self { blueprint, journal: Some(journal), gateway: None, mcp: None, schedules: Vec::new(), ..unsigned })
+        Ok(Self {
+            blueprint,
+            journal: Some(journal),
+            gateway: None,
+            cluster: None,
+            mcp: None,
+            schedules: Vec::new(),
+            ..unsigned
+        })
     }
 
     /// Lists the listeners that models speak for.
@@ -408,6 +422,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     check::owners(reader, &organism);
     check::registries(reader, &organism);
     check::durable(reader, &organism);
+    cluster::check(reader, &organism);
     human::check(reader, &organism);
     mcp_listener::check(reader, &organism);
     check::speakers(reader, &organism);
@@ -434,6 +449,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     let mut catalog = catalog.unwrap_or_default();
     blueprint.listeners().for_each(|(_, contract)| contract.let_instructions(&mut catalog));
     let llm = organism.llm.map(|llm| llm.settings);
+    let cluster = organism.cluster.map(|cluster| cluster.value);
     let (drain, keep) = (organism.drain, organism.keep);
     Config {
         blueprint,
@@ -443,6 +459,9 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
         #[cfg(feature = "gateway")]
         identity: organism.identity,
         gateway,
+        cluster,
+        #[cfg(feature = "gateway")]
+        placed: None,
         mcp,
         drain,
         keep,

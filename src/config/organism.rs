@@ -13,6 +13,7 @@ use systole_core::vocab::{Budget, Limits, Name, QName, Span};
 use systole_xml::ladder::{Canonical, Raw};
 
 use super::budget::{self, BudgetKeys};
+use super::cluster::{self, ClusterKeys};
 use super::correction::{Items, Shape};
 use super::document::Node;
 use super::gateway::{self, GatewayKeys};
@@ -30,7 +31,7 @@ use super::{Mistake, molecule};
 use crate::identity::{Identity, KeyFile, PublicKeys};
 use crate::journal::{Durability, Retention, is_url};
 use crate::runtime::{Keep, Then};
-use crate::settings::GatewaySettings;
+use crate::settings::{ClusterSettings, GatewaySettings};
 
 /// An organism as the file describes it.
 #[derive(Debug)]
@@ -46,6 +47,7 @@ pub(super) struct Organism {
     #[cfg(feature = "gateway")]
     pub(super) identity: Option<Arc<Identity>>,
     pub(super) gateway: Option<At<GatewaySettings>>,
+    pub(super) cluster: Option<At<ClusterSettings>>,
     pub(super) mcp: Option<Mcp>,
     pub(super) llm: Option<Llm>,
     pub(super) clients: Vec<Speaker>,
@@ -111,6 +113,8 @@ mapping! {
         identity: Text;
         /// Entrance over HTTP (docs/gateway.md); needs `durability: process` or `power`.
         gateway: GatewayKeys<'static>;
+        /// Nodes of the organism, one of which runs it (docs/cluster.md); needs a gateway, and a journal in PostgreSQL.
+        cluster: ClusterKeys<'static>;
         /// Hosts of the Model Context Protocol (docs/mcp.md); needs `durability: process` or `power`.
         mcp: McpKeys<'static>;
         /// Backends of models (docs/model.md).
@@ -226,6 +230,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let identity =
         keys.identity.read(reader).zip(keys.identity.span()).and_then(|(file, span)| identity(reader, file, span));
     let gateway = keys.gateway.node.and_then(|node| gateway::read(reader, node));
+    let cluster = keys.cluster.node.and_then(|node| cluster::read(reader, node));
     let mcp = keys.mcp.node.and_then(|node| mcp::read(reader, node));
     let llm = keys.llm.node.and_then(|node| llm::read(reader, node));
     let entries = Items::Maps { shape: Shape::Client, lead: "name" };
@@ -258,6 +263,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
         #[cfg(feature = "gateway")]
         identity,
         gateway,
+        cluster,
         mcp,
         llm,
         clients,

@@ -12,7 +12,7 @@ use super::{Config, ConfigFinding, ListenerKind};
 use crate::listeners::human::CALLER;
 use crate::runtime::{BoxFuture, Organism, Reloaded, Reloader, block_on};
 use crate::schedules::ScheduleSpec;
-use crate::settings::{GatewaySettings, McpSettings, Mode};
+use crate::settings::{ClusterSettings, GatewaySettings, McpSettings, Mode};
 
 /// What a file sets that only a start can change.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +20,7 @@ pub(super) struct Fixed {
     journal: Option<String>,
     signs: bool,
     gateway: Option<GatewaySettings>,
+    cluster: Option<ClusterSettings>,
     mcp: Option<McpSettings>,
     schedules: Vec<ScheduleSpec>,
     /// The listeners elsewhere, which have mailboxes.
@@ -53,8 +54,8 @@ impl Fixed {
         #[cfg(not(feature = "gateway"))]
         let signs = false;
         let (journal, schedules) = (config.journal.as_ref().map(ToString::to_string), config.schedules.clone());
-        let (gateway, mcp) = (config.gateway.clone(), config.mcp.clone());
-        Self { journal, signs, gateway, mcp, schedules, remote, jobs, announced, asks_callers }
+        let (gateway, cluster, mcp) = (config.gateway.clone(), config.cluster.clone(), config.mcp.clone());
+        Self { journal, signs, gateway, cluster, mcp, schedules, remote, jobs, announced, asks_callers }
     }
 
     /// Names what differs from another file, or keeps an organism from changing at all.
@@ -68,6 +69,7 @@ impl Fixed {
             ("identity", self.signs != other.signs),
             ("gateway", self.gateway != other.gateway),
             ("gateway.molecule, of an organism that has it", is_facade),
+            ("cluster", self.cluster != other.cluster),
             ("mcp", self.mcp != other.mcp),
             ("schedules", self.schedules != other.schedules),
             ("the set of remote listeners", listeners(self) != listeners(other)),

@@ -14,6 +14,7 @@
 
 pub(crate) mod announce;
 mod cursor;
+mod doorway;
 pub mod facade;
 mod http;
 mod judge;
@@ -31,16 +32,19 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use tokio::sync::watch;
 
 pub use crate::runtime::Token;
 pub use axum::http::Method;
+pub(crate) use doorway::{Doorway, Install, NodeEntrance};
 pub use listener::RemoteListener;
 pub use notices::{
     Block, BoxFuture, Call, DelegateError, NoticeLimits, NoticeToken, QueueDelegate, QueueRead, Row, SessionId,
 };
+pub(crate) use problem::{Problem, Untouched};
 pub use push::PushError;
 pub use service::MailboxService;
 #[cfg(feature = "mcp")]
@@ -81,8 +85,10 @@ pub struct Gateway {
     /// Paths that answer 404 for an unknown token.
     removal_notice: fn(&str) -> bool,
     socket: Option<BoundSocket>,
-    /// False if nothing listens: façades reach it inside of the process alone.
+    /// False if nothing listens: façades reach it inside of the process alone, or requests come by the entrance of the node.
     listens: bool,
+    /// The entrance of the node, where several can run the organism.
+    doorway: Option<Doorway>,
     /// The description of all calls.
     description: http::Description,
 }
@@ -150,6 +156,7 @@ impl Gateway {
             removal_notice,
             socket: None,
             listens: true,
+            doorway: None,
             description,
         })
     }
@@ -158,6 +165,11 @@ impl Gateway {
     #[cfg(feature = "mcp")]
     pub(crate) fn inside(self) -> Self {
         Self { listens: false, ..self }
+    }
+
+    /// Takes its requests from the entrance of its node.
+    pub(crate) fn behind(self, doorway: Doorway) -> Self {
+        Self { listens: false, doorway: Some(doorway), ..self }
     }
 
     /// Binds the address before the organism starts: connections wait until the gateway is served.
@@ -223,7 +235,12 @@ impl Gateway {
             None if self.listens => Some(BoundSocket::open(&self.settings)?),
             socket => socket,
         };
-        let address = socket.as_ref().map_or(Ok(self.settings.listen), |socket| socket.listener.local_addr())?;
+        let doorway = self.doorway.clone();
+        let address = match (&socket, &doorway) {
+            (Some(socket), _) => socket.listener.local_addr()?,
+            (None, Some(doorway)) => doorway.address,
+            (None, None) => self.settings.listen,
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (end, mut ended) = watch::channel(false);
         let mailboxes = self.mailboxes.clone();
@@ -231,23 +248,32 @@ impl Gateway {
         let (vital, of_work) = (organism.critical_thread("gateway"), organism.critical_thread("gateway-work"));
         let served = self.attach(organism, others)?;
         let admission = served.app.edge.admission.clone();
-        let is_tls = socket.as_ref().is_some_and(|socket| socket.tls.is_some());
+        let is_tls = match &doorway {
+            Some(doorway) => doorway.is_tls,
+            None => socket.as_ref().is_some_and(|socket| socket.tls.is_some()),
+        };
         let scheme = if is_tls { "https" } else { "http" };
         let link = served.app.is_page.map(|_| (scheme, served.app.link.clone()));
         #[cfg(feature = "mcp")]
         let app = served.app.clone();
         match socket {
             Some(_) => tracing::info!(%address, "the gateway listens"),
+            None if doorway.is_some() => {}
             None => tracing::debug!("the gateway listens at no address"),
         }
+        let opened = doorway.clone();
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let Attached { router, work, .. } = served;
                 let work = tokio::spawn(of_work.keep(work.run(ended.clone())));
+                if let Some(doorway) = opened {
+                    doorway.open(router.clone());
+                }
                 match socket.map(|BoundSocket { listener, tls }| (tokio::net::TcpListener::from_std(listener), tls)) {
                     Some((Ok(listener), tls)) => {
                         let listener = Listener::System(listener);
-                        serve(Entrance { listener, tls, times }, admission, router, ended).await;
+                        serve(Entrance { listener, tls, times, linger: Duration::ZERO }, admission, router, ended)
+                            .await;
                     }
                     Some((Err(error), _)) => vital.fail(error),
                     // Its end is that of its sender, too.
@@ -262,6 +288,7 @@ impl Gateway {
             address,
             mailboxes,
             link,
+            doorway,
             end,
             thread: Some(thread),
             #[cfg(feature = "mcp")]
@@ -297,8 +324,12 @@ impl Gateway {
         let connections = for_connections(self.settings.connections);
         let settings = narrowed(self.settings, connections);
         let tally = Arc::<http::Tally>::default();
+        let mut edge = Edge::new(&settings, answer);
+        if let Some(doorway) = &self.doorway {
+            edge.admission = doorway.admission.clone();
+        }
         let app = Arc::new(AppState {
-            edge: Edge::new(&settings, answer),
+            edge,
             contracts: http::contract::Contracts::default(),
             description: self.description,
             settings,
@@ -316,7 +347,8 @@ impl Gateway {
         });
         let router = http::router(app.clone(), self.routes);
         let organism = organism.clone();
-        let work = Work { organism, mailboxes: self.mailboxes, submissions, sessions, scheduler, tally };
+        let doorway = self.doorway;
+        let work = Work { organism, mailboxes: self.mailboxes, submissions, sessions, scheduler, tally, doorway };
         Ok(Attached { app, router, work })
     }
 }
@@ -367,7 +399,7 @@ impl Gateway {
         let mailboxes = self.mailboxes.clone();
         let Attached { app, router, work } = self.attach(organism, others)?;
         tokio::spawn(work.run(ended.clone()));
-        let entrance = Entrance { listener, tls: None, times };
+        let entrance = Entrance { listener, tls: None, times, linger: Duration::ZERO };
         tokio::spawn(serve(entrance, app.edge.admission.clone(), router.clone(), ended));
         Ok(Simulated { router, address, mailboxes, _end: end })
     }
@@ -406,6 +438,7 @@ struct Work {
     sessions: Arc<Sessions>,
     scheduler: Option<PushScheduler>,
     tally: Arc<http::Tally>,
+    doorway: Option<Doorway>,
 }
 
 impl Work {
@@ -413,10 +446,11 @@ impl Work {
     async fn run(self, mut end: watch::Receiver<bool>) {
         self.submissions.start();
         let lapse = tokio::spawn(self.mailboxes.clone().lapse());
-        let (organism, mailboxes) = (self.organism, self.mailboxes.clone());
+        let (organism, mailboxes, doorway) = (self.organism, self.mailboxes.clone(), self.doorway);
         let events = organism.events_after(0).map(|events| tokio::spawn(self.tally.follow(events)));
         let breakdown = tokio::spawn(async move {
             organism.broken().await;
+            doorway.iter().for_each(Doorway::close);
             mailboxes.stop();
         });
         let silence = self.mailboxes.clock().map(|clock| tokio::spawn(self.sessions.lapse(clock.clone())));
@@ -437,6 +471,7 @@ pub struct Serving {
     mailboxes: MailboxService,
     /// The scheme, and the links that sign browsers in; absent without pages.
     link: Option<(&'static str, Arc<http::browser::Link>)>,
+    doorway: Option<Doorway>,
     end: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
     #[cfg(feature = "mcp")]
@@ -468,6 +503,7 @@ impl Serving {
     /// Announces the end of the organism: no further messages are accepted, and those for remote listeners wait for its
     /// next start. Answers are still accepted.
     pub fn stop(&self) {
+        self.doorway.iter().for_each(Doorway::close);
         self.mailboxes.stop();
     }
 }

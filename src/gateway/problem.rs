@@ -37,7 +37,14 @@ pub struct Problem {
     detail: String,
     more: Box<Map<String, Value>>,
     retry_after: Option<u64>,
+    /// True if the request was refused before it could have an effect, because the organism ends.
+    untouched: bool,
 }
+
+/// The mark of a request that had no effect since the organism ends, among the extensions of its response: another node may
+/// serve it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Untouched;
 
 /// A problem, among the extensions of its response.
 #[derive(Clone)]
@@ -93,7 +100,7 @@ struct More {
 impl Problem {
     /// A refusal with that status, a short code for machines, a title and its reason.
     pub fn new(status: StatusCode, code: &'static str, title: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, title, detail: detail.into(), more: Box::default(), retry_after: None }
+        Self { status, code, title, detail: detail.into(), more: Box::default(), retry_after: None, untouched: false }
     }
 
     /// A request that can't be read.
@@ -179,6 +186,16 @@ impl Problem {
         Self { retry_after: Some(1), ..problem }
     }
 
+    /// An organism that was stopping before the request could have an effect.
+    pub(crate) fn closed() -> Self {
+        Self { untouched: true, ..Self::stopping() }
+    }
+
+    /// No node serves the request: nothing was done, or it is unknown.
+    pub(crate) fn node(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self { retry_after: Some(1), ..Self::new(status, code, "No node serves the request", detail) }
+    }
+
     /// An end of a message that the pump has not run again yet after its start.
     pub(crate) fn early() -> Self {
         Self::starting(
@@ -216,7 +233,7 @@ impl From<Ending> for Problem {
 impl From<ActError> for Problem {
     fn from(error: ActError) -> Self {
         match error {
-            ActError::Ending => Self::stopping(),
+            ActError::Ending => Self::closed(),
             ActError::Refused(Refused::Over(state)) => {
                 Self::conflict("settled", format!("the message is already {}", state.as_str()))
             }
@@ -244,7 +261,8 @@ impl From<SubmitError> for Problem {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "no_room", "No room for the answer", detail)
             }
             SubmitError::Stranger(_) => Self::forbidden(error.to_string()),
-            SubmitError::Send(error) => error.into(),
+            SubmitError::Unsent(SendError::Closed) => Self::closed(),
+            SubmitError::Unsent(error) | SubmitError::Send(error) => error.into(),
         }
     }
 }
@@ -427,6 +445,9 @@ impl IntoResponse for Problem {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response.extensions_mut().insert(rejection);
+        if self.untouched {
+            response.extensions_mut().insert(Untouched);
+        }
         response
     }
 }

@@ -82,6 +82,9 @@ pub(super) enum Submitted {
 pub(super) enum SubmitError {
     #[error(transparent)]
     Send(#[from] SendError),
+    /// The organism did not take it at all.
+    #[error(transparent)]
+    Unsent(SendError),
     #[error(transparent)]
     Query(#[from] QueryError),
     #[error("the organism has no client '{0}' for the gateway")]
@@ -210,7 +213,7 @@ impl Submissions {
         let client = self.client(&submission.client);
         let client = client.ok_or_else(|| SubmitError::Stranger(submission.client.clone()))?;
         let kept = Kept { id: submission.id, root: submission.root };
-        client.hand_over(kept.root, envelope, Some(submission))?.await?;
+        client.hand_over(kept.root, envelope, Some(submission)).map_err(SubmitError::Unsent)?.await?;
         Ok(kept)
     }
 

@@ -158,6 +158,11 @@ impl Response {
         self.0.body().size_hint().exact()
     }
 
+    /// The head and the body, as they came.
+    pub(crate) fn into_hyper(self) -> hyper::Response<Incoming> {
+        self.0
+    }
+
     /// The body, as it comes.
     #[cfg(feature = "mcp")]
     pub(crate) fn into_body(self) -> Incoming {
@@ -199,7 +204,7 @@ impl HttpError {
     }
 
     /// Checks whether there was no connection.
-    pub(super) fn is_connect(&self) -> bool {
+    pub(crate) fn is_connect(&self) -> bool {
         matches!(self, Self::Request(error) if error.is_connect())
     }
 }

@@ -1,6 +1,7 @@
 //! The HTTP side of pushes: connections, bodies, signatures, envelopes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -52,7 +53,12 @@ pub(super) async fn serve(listener: Listener, endpoint: Arc<Endpoint>, end: watc
         per_address: connections_per_address.max(1),
         per_principal: connections.max(1),
     };
-    let entrance = Entrance { listener, tls: None, times: Times { header: header_time, stall: body_time } };
+    let entrance = Entrance {
+        listener,
+        tls: None,
+        times: Times { header: header_time, stall: body_time },
+        linger: Duration::ZERO,
+    };
     let router = Router::new().fallback(answer).with_state(endpoint);
     accept::serve(entrance, Admission::new(bounds), router, end).await;
 }

@@ -68,6 +68,7 @@ pub use shard::events::{Events, Observed};
 pub(crate) use shard::handlers::is_moving;
 pub(crate) use shard::restart::{Rest, Restarts, Rests, rest};
 pub use start::{StartError, StartRefusal};
+pub use systole_store::tenure::Tenure;
 #[cfg(feature = "gateway")]
 pub use systole_store::token::Token;
 #[doc(hidden)]

@@ -1,6 +1,7 @@
 //! Settings of the entrance over HTTP, of the listeners that are reached through it, and of models: plain values, which a
 //! program without the feature `gateway` may hold, too.
 
+mod cluster;
 mod gateway;
 mod mcp;
 mod model;
@@ -8,6 +9,7 @@ mod regular_file;
 mod remote;
 mod tls;
 
+pub use cluster::{ClusterSettings, check_node_url};
 pub use gateway::GatewaySettings;
 pub use mcp::{McpPrompt, McpResource, McpSettings, McpSkill, McpSkillFile, McpTask, McpTool};
 pub use model::{

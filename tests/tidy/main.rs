@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// what its Cargo.toml names. Inside of a module `circles` looks for them.
 const MODULES: [(&str, &[&str]); 4] = [
     ("crates/systole-xml/src", &["vocab", "ladder", "schema"]),
-    ("crates/systole-core/src", &["vocab", "protocol", "journal", "inbox", "core", "mailbox", "question"]),
-    ("crates/systole-store/src", &["entered", "clock", "entropy", "principal", "token", "sqlite", "journal"]),
+    ("crates/systole-core/src", &["vocab", "protocol", "journal", "inbox", "core", "mailbox", "question", "lease"]),
+    ("crates/systole-store/src", &["entered", "clock", "entropy", "principal", "token", "sqlite", "tenure", "journal"]),
     (
         "src",
         &[
@@ -39,6 +39,7 @@ const MODULES: [(&str, &[&str]); 4] = [
             "console",
             "molecule",
             "mcp",
+            "cluster",
             "config",
             "testing",
             "prelude",

@@ -79,7 +79,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    fn journal(&self) -> Result<NamedJournal, Failure> {
+    pub(super) fn journal(&self) -> Result<NamedJournal, Failure> {
         journal_args::journal(self.journal.as_deref(), self.organism.as_deref())
     }
 }

@@ -8,6 +8,7 @@
 #[cfg(feature = "gateway")]
 mod agent;
 mod check;
+mod cluster;
 mod columns;
 mod dead;
 mod describe;
@@ -116,6 +117,8 @@ enum Command {
     /// Inspect, check, rename and compact the journal of a durable organism
     #[command(subcommand)]
     Journal(journal::Action),
+    /// Show the nodes of an organism: which one runs it, and which stand by
+    Cluster(cluster::Cluster),
     /// Show the conversations of a journal, while its organism runs or not; retry a conversation; make and import transcripts
     #[command(subcommand)]
     Thread(thread::Action),
@@ -266,6 +269,7 @@ fn main() -> ExitCode {
         Command::Prompt(Prompt { what, listener: None }) => describe::describe(&what, describe::Part::Prompt),
         Command::Xml(stage) => xml::run(stage),
         Command::Journal(action) => journal::run(&action),
+        Command::Cluster(args) => cluster::run(&args),
         Command::Thread(action) => thread::run(&action),
         Command::Replay(args) => replay::replay(&args),
         Command::Dead(action) => dead::run(&action),

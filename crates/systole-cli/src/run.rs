@@ -4,6 +4,8 @@ mod ask;
 mod input;
 mod launch;
 mod missing_parties;
+#[cfg_attr(not(feature = "gateway"), path = "run/no_nodes.rs")]
+mod nodes;
 mod once;
 mod watch;
 
@@ -29,6 +31,7 @@ use super::screen::Screen;
 pub(super) use ask::{Ask, ask};
 use input::{Input, Message, Taken};
 use launch::{Launched, Stage};
+use nodes::NodeOf;
 use systole::operations::Act;
 use systole::process::signals::{Heard, Signals};
 use watch::Watch;
@@ -98,6 +101,12 @@ pub(super) struct Run {
     /// refused
     #[arg(long, value_name = "NAME")]
     drop: Vec<Name>,
+    /// Name of this node, if the organism has nodes (`cluster:`); before SYSTOLE_NODE and organism.yaml
+    #[arg(long, value_name = "NAME")]
+    node: Option<Name>,
+    /// URL by which the other nodes reach this one; before SYSTOLE_NODE_URL and organism.yaml
+    #[arg(long, value_name = "URL")]
+    node_url: Option<String>,
     /// Print a link that signs an operator in at the console (`console: true`), once and within ten minutes
     #[arg(long)]
     open: bool,
@@ -132,6 +141,8 @@ impl Run {
             watch,
             again,
             drop,
+            node: None,
+            node_url: None,
             open,
             print0,
             json,
@@ -159,8 +170,11 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     // A signal during the start stops the organism in order once it has started.
     let mut signals = runtime.block_on(async { Signals::listen() }).map_err(Failure::System)?;
-    let mut launched = stage.launch(args)?;
+    let node = nodes::join(&mut stage, args)?;
     let conduct = async {
+        let Some(mut launched) = nodes::launch(&mut stage, args, &node, &mut signals).await? else {
+            return Ok(nodes::leave(node, ExitCode::SUCCESS).await);
+        };
         let faulted = Arc::<AtomicBool>::default();
         let mut watch = stage.watch.take();
         loop {
@@ -176,6 +190,12 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
             // The resources of the organism are free now: its journal, its address.
             drop((session.running, session.answers));
             match ended {
+                Err(Failure::Broken(why)) if nodes::stands_by_again(&node, &why, args.restart) => {
+                    match nodes::again(&mut stage, args, &node, &mut signals, &why).await? {
+                        Some(again) => launched = again,
+                        None => return Ok(nodes::leave(node, ExitCode::SUCCESS).await),
+                    }
+                }
                 // Two that take a journal from each other would go on for ever.
                 Err(Failure::Broken(why)) if args.restart && !is_fenced(&why) => {
                     stage.screen.note(&format!("{why}: the organism starts again when that is over"));
@@ -184,13 +204,17 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
                         None => return Err(Failure::Broken(why)),
                     }
                 }
-                Ok(Ended::Changed(config)) => match changed(&mut stage, args, *config, &mut watch, &mut signals).await?
-                {
-                    Some(again) => launched = again,
-                    None => return Ok(ExitCode::SUCCESS),
-                },
-                Ok(Ended::Done(code)) => return Ok(code),
-                Err(failure) => return Err(failure),
+                Ok(Ended::Changed(config)) => {
+                    match changed(&mut stage, args, (*config, &node), &mut watch, &mut signals).await? {
+                        Some(again) => launched = again,
+                        None => return Ok(nodes::leave(node, ExitCode::SUCCESS).await),
+                    }
+                }
+                Ok(Ended::Done(code)) => return Ok(nodes::leave(node, code).await),
+                Err(failure) => {
+                    nodes::leave(node, ExitCode::SUCCESS).await;
+                    return Err(failure);
+                }
             }
         }
     };
@@ -226,13 +250,15 @@ async fn again(stage: &mut Stage, args: &Run, signals: &mut Signals) -> Result<O
 async fn changed(
     stage: &mut Stage,
     args: &Run,
-    mut config: Config,
+    (mut config, node): (Config, &NodeOf),
     watch: &mut Option<Watch>,
     signals: &mut Signals,
 ) -> Result<Option<Launched>, Failure> {
     loop {
-        let failure = match stage.relaunch(args, config) {
-            Ok(launched) => return Ok(Some(launched)),
+        nodes::release(node).await;
+        stage.reread(args, config)?;
+        let failure = match nodes::launch(stage, args, node, signals).await {
+            Ok(launched) => return Ok(launched),
             Err(failure) => failure,
         };
         stage.screen.note(&format!("the organism can't start: {failure}"));

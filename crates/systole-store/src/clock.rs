@@ -23,6 +23,17 @@ pub fn instant() -> Instant {
     Instant::now()
 }
 
+/// Returns the time of the machine's steady clock, from a start of its own. On Linux it goes on while the machine sleeps.
+pub fn steady() -> Duration {
+    #[cfg(target_os = "linux")]
+    let clock = rustix::time::ClockId::Boottime;
+    // Elsewhere this one goes on while the machine sleeps.
+    #[cfg(not(target_os = "linux"))]
+    let clock = rustix::time::ClockId::Monotonic;
+    let time = rustix::time::clock_gettime(clock);
+    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+}
+
 /// Source of an organism's time. It goes on by the monotonic clock, and follows the date of the machine when that is set,
 /// or when the machine has slept: then it jumps, also back.
 #[derive(Debug, Clone)]

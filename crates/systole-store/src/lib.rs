@@ -2,6 +2,7 @@
 //!
 //! - [`journal`]: the journal, one SQLite file with steps, messages, histories, tasks and the queries of the gateway;
 //! - [`principal`] and [`token`]: clients, remote listeners and admins, and the secrets that authenticate them;
+//! - [`tenure`]: the time for which a node of an organism may work;
 //! - [`clock`] and [`entropy`]: the only modules that read a clock or draw random numbers.
 //!
 //! Below the journal, `sqlite` opens, locks and recovers files. `systole` is the runtime that writes them.
@@ -13,6 +14,7 @@ pub mod entropy;
 pub mod journal;
 pub mod principal;
 mod sqlite;
+pub mod tenure;
 pub mod token;
 
 /// Runs a future of a test to its end.

@@ -166,7 +166,7 @@ impl AppState {
     /// 503 if one of them does.
     pub(super) fn open(&self) -> Result<(), Problem> {
         let closed = matches!(self.organism.ready(), Err(SendError::Closed));
-        if closed || self.mailboxes.is_stopping() { Err(Problem::stopping()) } else { Ok(()) }
+        if closed || self.mailboxes.is_stopping() { Err(Problem::closed()) } else { Ok(()) }
     }
 }
 

@@ -137,7 +137,7 @@ impl ModelServer {
         let bounds =
             Bounds { connections: CONNECTIONS, reserve: 0, per_address: CONNECTIONS, per_principal: CONNECTIONS };
         let times = Times { header: TIMES.0, stall: TIMES.1 };
-        let entrance = Entrance { listener: self.listener, tls: None, times };
+        let entrance = Entrance { listener: self.listener, tls: None, times, linger: Duration::ZERO };
         let (stop, stopped) = watch::channel(false);
         let served = accept::serve(entrance, Admission::new(bounds), router, stopped);
         tokio::pin!(served);

@@ -35,6 +35,7 @@ use crate::runtime::start::{StartError, StartRefusal};
 use crate::runtime::write::appender::Recoverable;
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
+use systole_store::tenure::Tenure;
 
 /// Builder of an organism.
 ///
@@ -52,6 +53,7 @@ pub struct OrganismBuilder {
     sampler: Option<Sampler>,
     journal: Option<JournalChoice>,
     log_levels: Option<LogLevels>,
+    tenure: Option<Tenure>,
     parts: Parts,
     recoverables: Vec<Arc<dyn Recoverable>>,
     #[cfg(feature = "gateway")]
@@ -130,6 +132,8 @@ pub(crate) struct OrganismSpec {
     pub(crate) parts: Parts,
     pub(crate) recoverables: Vec<Arc<dyn Recoverable>>,
     pub(crate) log_levels: Option<LogLevels>,
+    /// The lease of the node that runs the organism, where several may.
+    pub(crate) tenure: Option<Tenure>,
     #[cfg(feature = "gateway")]
     pub(crate) elsewhere: Vec<Arc<dyn Elsewhere>>,
     #[cfg(feature = "gateway")]
@@ -163,6 +167,7 @@ impl OrganismBuilder {
             sampler: None,
             journal: None,
             log_levels: None,
+            tenure: None,
             parts: Parts::default(),
             recoverables: Vec::new(),
             #[cfg(feature = "gateway")]
@@ -480,6 +485,13 @@ impl OrganismBuilder {
         self
     }
 
+    /// Lets the organism work for as long as its node has that lease: then it breaks down, and no handler begins.
+    #[must_use]
+    pub fn within(mut self, tenure: Tenure) -> Self {
+        self.tenure = Some(tenure);
+        self
+    }
+
     /// Keeps all durable state in a journal of the program's own, and starts from the state in that journal.
     #[must_use]
     pub fn journal(mut self, journal: impl Journal + 'static) -> Self {
@@ -577,6 +589,7 @@ impl OrganismBuilder {
             parts: self.parts,
             recoverables: self.recoverables,
             log_levels: self.log_levels,
+            tenure: self.tenure,
             #[cfg(feature = "gateway")]
             elsewhere: self.elsewhere,
             #[cfg(feature = "gateway")]

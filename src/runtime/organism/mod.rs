@@ -182,6 +182,7 @@ impl Organism {
             parts,
             recoverables,
             log_levels,
+            tenure,
             #[cfg(feature = "gateway")]
             elsewhere,
             #[cfg(feature = "gateway")]
@@ -215,6 +216,7 @@ impl Organism {
             drafts: DraftTable::new(&limits, epoch),
             turn: AtomicU8::new(0),
             sampler,
+            tenure,
             paused: Mutex::new(paused),
         });
         let ports = shared.add_clients(&shared.blueprint());
@@ -524,6 +526,11 @@ impl Organism {
             // Unreachable: the organism holds the sender.
             None => std::future::pending().await,
         }
+    }
+
+    /// Breaks the organism down if the lease of its node has ended.
+    pub fn check_tenure(&self) {
+        self.shared.check_tenure();
     }
 
     /// Returns the reason why the organism can't go on; `None` while it can.

@@ -392,6 +392,10 @@ impl Shard {
     }
 
     fn execute(&mut self, core: CoreId, output: Output) {
+        // A process that was stopped goes on here, maybe long after its lease.
+        if matches!(output, Output::Start(_) | Output::Resume { .. }) && !self.shared.check_tenure() {
+            return;
+        }
         let context = &self.shard_context;
         match output {
             Output::Start(start) => match home(context, start.listener) {

@@ -16,6 +16,9 @@ pub enum Breakdown {
     /// The journal of the organism can't be written.
     #[error("the journal can't be written: {0}")]
     Journal(JournalError),
+    /// The node has no lease on the organism any more: another one may run it.
+    #[error("the lease of this node has ended")]
+    Lapsed,
     /// A thread of the organism has ended by itself.
     #[error("'{name}' has ended by itself ({why})")]
     Thread {

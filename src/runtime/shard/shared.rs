@@ -17,6 +17,7 @@ use systole_xml::schema::Catalog;
 use systole_xml::schema::Validator;
 use tokio::sync::oneshot;
 
+use super::breakdown::Breakdown;
 use super::command::{Command, Links};
 use super::cores::Cores;
 use super::egress::{ClientPort, EgressReceiver, Given};
@@ -26,6 +27,7 @@ use crate::drafts::DraftTable;
 use crate::journal::LogFull;
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
+use systole_store::tenure::Tenure;
 
 /// State of the handle, its clients and its entrances.
 pub(crate) struct Shared {
@@ -53,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) turn: AtomicU8,
     /// The conversations that are traced, if any are.
     pub(crate) sampler: Option<Sampler>,
+    /// The lease of the node that runs the organism, where several may.
+    pub(crate) tenure: Option<Tenure>,
     /// Listeners that an operator has paused, since when: those of the journal with the changes on their way there.
     pub(crate) paused: Mutex<BTreeMap<Name, Time>>,
 }
@@ -75,6 +79,15 @@ impl ClientEnd {
 }
 
 impl Shared {
+    /// Returns whether handlers may run: the node has its lease, if it needs one. Otherwise the organism breaks down.
+    pub(crate) fn check_tenure(&self) -> bool {
+        let holds = self.tenure.as_ref().is_none_or(Tenure::holds);
+        if !holds {
+            self.links.break_down(Breakdown::Lapsed);
+        }
+        holds
+    }
+
     /// The present version of the organism: conversations begin with it.
     pub(crate) fn present(&self) -> OrganismVersion {
         self.versions().last().expect("one is always present").clone()

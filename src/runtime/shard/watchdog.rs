@@ -79,6 +79,10 @@ impl Watchdog {
         std::thread::Builder::new().name("systole-watchdog".into()).spawn(move || {
             while self.alive.upgrade().is_some() {
                 std::thread::sleep(LOOK);
+                // Also where nothing runs, and where a shard is blocked.
+                if let Some(shared) = self.shared.upgrade() {
+                    shared.check_tenure();
+                }
                 let now = self.clock.now();
                 for watched in &mut watched {
                     let word = watched.pulse.0.load(Ordering::Relaxed);

@@ -5,13 +5,17 @@ mod server;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use systole::journal::{
-    AppendError, Batch, Journal, JournalErrorKind, Journaled, MemoryJournal, OpenStore, Postgres, Recovered, Step,
-    Store, Tail,
+    AppendError, Batch, Journal, JournalErrorKind, Journaled, LeaseStore, MemoryJournal, NodeCard, OpenStore, Postgres,
+    Recovered, Step, Store, Tail,
 };
+use systole::runtime::Tenure;
+use systole::runtime::clock::steady;
 use systole::testing::{check_journal, check_store};
 use systole::vocab::{Partitions, Time};
+use systole_core::lease::{Answer, Ask};
 
 use crate::journal::story::{Dice, Folder, KEY, Story, content, open};
 use crate::kill;
@@ -286,6 +290,70 @@ fn damage_of_a_row_or_of_an_entry_is_found() {
     server.sql("work", "UPDATE systole.thread SET depth = depth + 1");
     let report = store.verify().unwrap();
     assert!(report.faults.iter().any(|fault| fault.starts_with("thread ")), "{report:?}");
+}
+
+/// A node that asks for the lease by itself.
+struct Asking {
+    leases: Box<dyn LeaseStore>,
+    card: NodeCard,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Asking {
+    fn new(store: &Postgres, name: &str) -> Self {
+        let process = systole::runtime::entropy::Entropy::Real.random();
+        let (name, url) = (name.into(), "http://127.0.0.1:1".into());
+        let card = NodeCard { name, url, process, lease: Duration::from_secs(3600) };
+        let leases = store.leases("nodes", card.clone()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self { leases, card, runtime }
+    }
+
+    fn ask(&mut self, ask: Ask) -> Answer {
+        self.runtime.block_on(self.leases.ask(ask)).unwrap()
+    }
+
+    /// Takes the lease, for an organism that works for an hour.
+    fn take(&mut self) -> Tenure {
+        match self.ask(Ask::Take) {
+            Answer::Taken { term, .. } => Tenure::new(self.card.process, term, steady() + Duration::from_secs(3600)),
+            other => panic!("it is free: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_epoch_begins_only_with_the_lease_and_a_node_that_lost_it_before_its_start_takes_nothing_back() {
+    let server = Server::start();
+    let store = server.journal();
+    drop(store.open(KEY, None).unwrap());
+    let (mut a, mut b) = (Asking::new(&store, "a"), Asking::new(&store, "b"));
+    assert_eq!(a.ask(Ask::Look), Answer::Found(None));
+    let first = a.take();
+    assert!(matches!(b.ask(Ask::Take), Answer::Found(Some(holder)) if &*holder.node == "a" && holder.is_there()));
+    // Neither a process without a lease, nor a command that edits.
+    for refused in [store.open(KEY, None).map(drop), store.edit().map(drop)] {
+        assert_eq!(refused.unwrap_err().kind(), JournalErrorKind::InUse);
+    }
+    // The node is stopped behind its lease, and another one starts.
+    assert_eq!(a.ask(Ask::Release { term: first.term() }), Answer::Released);
+    let second = b.take();
+    assert!(second.term() > first.term());
+    let (mut writer, _) = Writer::start(&store.clone().within(second.clone()));
+    let late = store.clone().within(first.clone()).open(KEY, None).map(drop).unwrap_err();
+    assert_eq!(late.kind(), JournalErrorKind::Fenced, "{late}");
+    assert!(matches!(a.ask(Ask::Renew { term: first.term() }), Answer::Found(Some(holder)) if &*holder.node == "b"));
+    writer.write(&Story::steps(1, 3)).unwrap();
+    assert_eq!(b.ask(Ask::Renew { term: second.term() }), Answer::Renewed);
+    // Behind its tenure a node waits for no append, whatever the server does.
+    second.end();
+    match writer.write(&Story::steps(2, 3)) {
+        Err(AppendError::Failed(error)) => assert_eq!(error.kind(), JournalErrorKind::Fenced, "{error}"),
+        other => panic!("its lease has ended: {other:?}"),
+    }
+    let state = store.cluster().unwrap();
+    let names: Vec<_> = state.nodes.iter().map(|node| &*node.name).collect();
+    assert_eq!((names, &*state.lease.unwrap().holder.node), (vec!["a", "b"], "b"));
 }
 
 #[test]

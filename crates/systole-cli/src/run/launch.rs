@@ -78,21 +78,33 @@ impl Stage {
         Ok(Self { screen, input: None, console, sources, config: Some(config), watch })
     }
 
-    /// Starts an organism by a changed configuration. Files of messages are read again; standard input goes on.
-    pub(super) fn relaunch(&mut self, args: &Run, config: Config) -> Result<Launched, Failure> {
+    /// Sets a changed configuration for the next start. Files of messages are read again; standard input goes on.
+    pub(super) fn reread(&mut self, args: &Run, config: Config) -> Result<(), Failure> {
         self.config = Some(config);
         if !args.files.iter().any(|file| file == Path::new("-")) {
             self.sources = args.files.iter().map(|file| Source::open(file)).collect::<Result<_, _>>()?;
         }
-        self.launch(args)
+        Ok(())
+    }
+
+    /// The configuration of the next start.
+    #[cfg(feature = "gateway")]
+    pub(super) fn next_config(&self) -> Option<&Config> {
+        self.config.as_ref()
     }
 
     /// Starts an organism; messages are read once one runs.
     pub(super) fn launch(&mut self, args: &Run) -> Result<Launched, Failure> {
+        self.launch_as(args, |config| config)
+    }
+
+    /// Starts an organism by a configuration that `place` completes.
+    pub(super) fn launch_as(&mut self, args: &Run, place: impl FnOnce(Config) -> Config) -> Result<Launched, Failure> {
         let config = match self.config.take() {
             Some(config) => config,
             None => Config::load(&args.organism).map_err(Failure::Config)?,
         };
+        let config = place(config);
         if args.open && !config.gateway.as_ref().is_some_and(|gateway| gateway.console) {
             return Err(Failure::unusable(
                 "--open needs a console: write gateway: { console: true } in the organism.yaml",

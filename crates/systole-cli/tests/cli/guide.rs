@@ -87,7 +87,8 @@ fn completed(fragment: &str) -> String {
         let is_molecule = organism.contains("format: molecule");
         organism += &format!("gateway: {{ listen: 127.0.0.1:0, molecule: {is_molecule} }}\n");
     }
-    if has(&organism, "gateway:") && !has(fragment, "durability:") {
+    // A database has its own.
+    if has(&organism, "gateway:") && !has(fragment, "durability:") && !has(fragment, "journal: postgres:") {
         organism += "durability: process\n";
     }
     organism

@@ -2,6 +2,8 @@
 //! process nor a socket is in `tests/gateway_sim` of the crate `systole`.
 #![cfg(feature = "gateway")]
 
+#[cfg(feature = "postgres")]
+mod cluster;
 mod edge;
 mod example;
 mod federation;

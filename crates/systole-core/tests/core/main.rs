@@ -17,6 +17,7 @@ mod fairness;
 mod fanout;
 mod faults;
 mod greedy;
+mod lease;
 mod limits;
 mod loops;
 mod meta;

@@ -17,6 +17,7 @@ mod error;
 mod fan;
 mod fanout;
 mod file_store;
+mod lease;
 mod logs;
 mod look;
 mod mail;
@@ -54,6 +55,7 @@ pub use crate::sqlite::{Cut, FileProblem, LogFull, Loss, Retention};
 pub use beside::{KeptAct, KeptLetter, KeptMailbox, LetterFilter, LetterPosition, TaskFilter, TaskPosition};
 pub use edit::Compacted;
 pub use error::StoreError;
+pub use lease::{Asking, ClusterState, LeaseState, LeaseStore, NodeCard, SeenNode};
 pub use logs::Logs;
 pub use look::{
     Condition, ConversationFilter, HistoryPosition, KeptConversation, KeptMessage, KeptThread, UsedDay, UsedDays,

@@ -5,13 +5,15 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use systole_core::journal::Durability;
+use systole_core::journal::{Durability, JournalError, JournalErrorKind};
 
 use super::Journaled;
 #[cfg(feature = "postgres")]
 use super::Postgres;
+use super::lease::{ClusterState, LeaseStore, NodeCard};
 use super::store::Store;
 use crate::sqlite::Retention;
+use crate::tenure::Tenure;
 
 /// A journal by the name that an operator writes: the path of an SQLite file, or `postgres://USER@HOST/DATABASE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +79,49 @@ impl NamedJournal {
             Kind::Database(database) => Kind::Database(database.retention(retention)),
         };
         self
+    }
+
+    /// Lets the organism of a journal in a database run for as long as this node has that lease.
+    #[must_use]
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file has no nodes"))]
+    pub fn within(self, tenure: &Tenure) -> Self {
+        let kind = match self.kind {
+            Kind::File(file) => Kind::File(file),
+            #[cfg(feature = "postgres")]
+            Kind::Database(database) => Kind::Database(database.within(tenure.clone())),
+        };
+        Self { kind, ..self }
+    }
+
+    /// Returns the lease of the organism for one of several nodes, which a journal in a database has.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it is a file, or the database can't be used.
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file has no nodes"))]
+    pub fn leases(&self, organism: &str, card: NodeCard) -> Result<Box<dyn LeaseStore>, JournalError> {
+        match &self.kind {
+            Kind::File(_) => Err(self.has_no_nodes()),
+            #[cfg(feature = "postgres")]
+            Kind::Database(database) => database.leases(organism, card),
+        }
+    }
+
+    /// Reads the nodes of the organism, and the lease, which a journal in a database has.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it is a file, or the database can't be read.
+    pub fn cluster(&self) -> Result<ClusterState, JournalError> {
+        match &self.kind {
+            Kind::File(_) => Err(self.has_no_nodes()),
+            #[cfg(feature = "postgres")]
+            Kind::Database(database) => database.cluster(),
+        }
+    }
+
+    fn has_no_nodes(&self) -> JournalError {
+        let message =
+            format!("{self}: a journal in a file has one node: nodes need journal: postgres://USER@HOST/DATABASE");
+        JournalError::new(JournalErrorKind::Unusable, message)
     }
 
     /// The path beside which a running organism has its socket for operators; none for a database whose organism is not

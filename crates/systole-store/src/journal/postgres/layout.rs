@@ -6,7 +6,7 @@ use super::problem::{Problem, Trouble};
 
 /// The statements that lead from each version of the layout to the next, from an empty database on. They are never
 /// changed, only added to.
-const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("cluster.sql")];
 
 /// The version that this program reads and writes.
 const VERSION: i32 = MIGRATIONS.len() as i32;

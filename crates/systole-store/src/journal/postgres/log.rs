@@ -8,6 +8,7 @@ use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
 
 use super::entry::{Entry, Kind, sum};
+use super::lease::Guard;
 use super::problem::{Problem, Trouble};
 use super::server::Link;
 use super::table::Change;
@@ -40,7 +41,7 @@ pub(super) async fn append(link: &Link, head: Head, new: Arc<New>) -> Result<Hea
         {
             return Ok(end);
         }
-        match try_append(client, head, &new).await {
+        match try_append(client, head, &new, None).await {
             Ok(true) => Ok(Head { seq: head.seq + 1, epoch: new.epoch }),
             // No entry to follow, or one in its place already, which may be this one: an attempt whose connection was
             // lost went on in the server.
@@ -54,13 +55,10 @@ pub(super) async fn append(link: &Link, head: Head, new: Arc<New>) -> Result<Hea
     .await
 }
 
-/// Appends an entry if the one before it is there, and none is in its place.
-async fn try_append(client: &Client, head: Head, new: &New) -> Result<bool, Trouble> {
-    let append = "INSERT INTO systole.log (part, seq, epoch, id, kind, sum, body) \
-                  SELECT part, seq + 1, $3, $4, $5, $6, $7 FROM systole.log WHERE part = 0 AND seq = $1 AND epoch = $2 \
-                  RETURNING seq";
+/// Appends an entry if the one before it is there, none is in its place, and the guard allows it.
+async fn try_append(client: &Client, head: Head, new: &New, guard: Option<&Guard>) -> Result<bool, Trouble> {
     let (kind, sum) = (new.kind as i16, sum(&new.body));
-    let parameters: [(&(dyn ToSql + Sync), Type); 7] = [
+    let mut parameters: Vec<(&(dyn ToSql + Sync), Type)> = vec![
         (&head.seq, Type::INT8),
         (&head.epoch, Type::INT8),
         (&new.epoch, Type::INT8),
@@ -69,7 +67,13 @@ async fn try_append(client: &Client, head: Head, new: &New) -> Result<bool, Trou
         (&sum, Type::INT8),
         (&new.body, Type::BYTEA),
     ];
-    match client.query_typed(append, &parameters).await {
+    let allowed = guard.map_or_else(String::new, |guard| format!(" AND {}", guard.condition(&mut parameters)));
+    let append = format!(
+        "INSERT INTO systole.log (part, seq, epoch, id, kind, sum, body) \
+         SELECT part, seq + 1, $3, $4, $5, $6, $7 FROM systole.log WHERE part = 0 AND seq = $1 AND epoch = $2{allowed} \
+         RETURNING seq"
+    );
+    match client.query_typed(&append, &parameters).await {
         Ok(rows) => Ok(!rows.is_empty()),
         Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(false),
         Err(error) => Err(error.into()),
@@ -104,7 +108,10 @@ pub(super) async fn head(client: &Client) -> Result<Option<Head>, Trouble> {
 }
 
 /// Takes the log over, by an entry of a new epoch, and fences feeds of the owner before. Returns the new end.
-pub(super) async fn take(link: &Link, kind: Kind, id: Uuid) -> Result<Head, Problem> {
+///
+/// # Errors
+/// [`Problem::Leased`] and [`Problem::NoLease`] if the guard does not allow it.
+pub(super) async fn take(link: &Link, kind: Kind, id: Uuid, guard: Guard) -> Result<Head, Problem> {
     link.persist(async |client, _| {
         loop {
             let Some(head) = self::head(client).await? else { return Err(Problem::Missing.into()) };
@@ -121,9 +128,14 @@ pub(super) async fn take(link: &Link, kind: Kind, id: Uuid) -> Result<Head, Prob
                 .await?;
             let taken = match rows.first() {
                 Some(row) => Head { seq: row.get(0), epoch: row.get(1) },
-                None if try_append(client, head, &new).await? => Head { seq: head.seq + 1, epoch: new.epoch },
+                None if try_append(client, head, &new, Some(&guard)).await? => {
+                    Head { seq: head.seq + 1, epoch: new.epoch }
+                }
                 // Another entry came meanwhile: its owner is fenced by the next attempt.
-                None => continue,
+                None => {
+                    guard.check(client).await?;
+                    continue;
+                }
             };
             fence(client, taken.epoch).await?;
             return Ok(taken);

@@ -15,6 +15,7 @@ mod address;
 mod entry;
 mod image;
 mod layout;
+mod lease;
 mod load;
 mod log;
 mod principals;
@@ -38,6 +39,7 @@ use tokio_postgres::types::Type;
 pub use address::AddressError;
 
 use super::edit::Compacted;
+use super::lease::{ClusterState, LeaseStore, NodeCard};
 use super::query::JournalQuery;
 use super::reader::JournalReader;
 use super::store::{Claim, Editor, OpenStore, PrincipalStore, Query, Reader, Store};
@@ -46,9 +48,11 @@ use super::writer::JournalFeeder;
 use super::{JournalOptions, Journaled, SqliteJournal, StoreError};
 use crate::entropy::Entropy;
 use crate::sqlite::{FileProblem, Retention, beside};
+use crate::tenure::Tenure;
 use address::Address;
 use entry::Kind;
 use image::Image;
+use lease::{Guard, Leases};
 use load::{LoadedImage, load_image};
 use principals::{PostgresBearers, PostgresPrincipals};
 use problem::Problem;
@@ -65,6 +69,8 @@ pub struct Postgres {
     retention: Retention,
     /// The image of the organism that this process runs.
     running: Arc<Mutex<Weak<Image>>>,
+    /// The lease of this node, where several may run the organism.
+    tenure: Option<Tenure>,
 }
 
 impl PartialEq for Postgres {
@@ -89,13 +95,46 @@ impl Postgres {
     /// [`AddressError`] if the URL names no database, or can't be used safely.
     pub fn new(url: &str, password: Option<String>) -> Result<Self, AddressError> {
         let address = Arc::new(Address::parse(url, password)?);
-        Ok(Self { address, retention: Retention::default(), running: Arc::default() })
+        Ok(Self { address, retention: Retention::default(), running: Arc::default(), tenure: None })
     }
 
     /// Sets time and size for which ended rows are kept.
     #[must_use]
     pub fn retention(self, retention: Retention) -> Self {
         Self { retention, ..self }
+    }
+
+    /// Lets the organism run for as long as this node has that lease.
+    #[must_use]
+    pub fn within(self, tenure: Tenure) -> Self {
+        Self { tenure: Some(tenure), ..self }
+    }
+
+    /// Brings the database to the layout of this program, and returns the lease in it for a node.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the database can't be reached or changed, or its journal belongs to another organism.
+    pub fn leases(&self, organism: &str, card: NodeCard) -> Result<Box<dyn LeaseStore>, JournalError> {
+        let server = self.connect()?;
+        self.migrate(&server)?;
+        self.check_owner(&server, organism)?;
+        Ok(Box::new(Leases::new(self.address.clone(), card)))
+    }
+
+    /// Reads the nodes of the organism, and the lease.
+    ///
+    /// # Errors
+    /// [`JournalError`] if there is no journal, or it can't be read.
+    pub fn cluster(&self) -> Result<ClusterState, JournalError> {
+        let server = self.connect()?;
+        let link = Link::new(&self.address);
+        server.wait(move || async move {
+            link.briefly(async |client, _| {
+                layout::check(client).await?;
+                lease::state(client).await
+            })
+            .await
+        })
     }
 
     /// Copies a journal in a file to this database, which has none yet. The file stays as it is.
@@ -183,6 +222,8 @@ impl Postgres {
                 if log::head(client).await?.is_none() {
                     return Err(Problem::Missing.into());
                 }
+                // A lease is there, too, before its node has started the organism.
+                Guard::of(None).check(client).await?;
                 server::owner(client).await?.map_or(Ok(()), |backend| Err(Problem::InUse { backend }.into()))
             })
             .await
@@ -194,7 +235,7 @@ impl Postgres {
         let server = self.connect()?;
         self.check_stopped(&server)?;
         self.migrate(&server)?;
-        PostgresJournal::open(Arc::new(server), retention, Kind::Epoch)
+        PostgresJournal::open(Arc::new(server), retention, Kind::Epoch, None)
     }
 
     /// Loads an existing journal for reading.
@@ -249,7 +290,7 @@ impl Store for Postgres {
             // Another organism must not take it over first, and then find that it is not its own.
             self.check_owner(&server, organism)?;
         }
-        let mut journal = PostgresJournal::open(Arc::new(server), self.retention, Kind::Start)?;
+        let mut journal = PostgresJournal::open(Arc::new(server), self.retention, Kind::Start, self.tenure.clone())?;
         if let Some(Claim { organism, id }) = claim {
             journal.claim(organism, id)?;
         }

@@ -25,6 +25,12 @@ pub(super) enum Problem {
          organism again to go on with what is there"
     )]
     Lost { seq: i64 },
+    #[error("the lease of this node has ended: what it did not confirm may be there or not")]
+    NoLease,
+    #[error("its organism runs on the node '{node}', which has the lease (`systole cluster` tells more)")]
+    Leased { node: String },
+    #[error("no answer: {cause}")]
+    Unanswered { cause: String },
     #[error("its layout is version {found}, and this program knows version {known}: run the program of that version")]
     Layout { found: i32, known: i32 },
     #[error("this database has a journal already: name another database")]
@@ -79,8 +85,8 @@ impl Problem {
     pub(super) fn of(self, address: &Address) -> JournalError {
         let kind = match &self {
             Self::Missing => JournalErrorKind::Missing,
-            Self::InUse { .. } => JournalErrorKind::InUse,
-            Self::Fenced { .. } => JournalErrorKind::Fenced,
+            Self::InUse { .. } | Self::Leased { .. } => JournalErrorKind::InUse,
+            Self::Fenced { .. } | Self::NoLease => JournalErrorKind::Fenced,
             Self::Layout { .. } => JournalErrorKind::Version,
             Self::Damaged { .. } | Self::Lost { .. } => JournalErrorKind::Damaged,
             Self::Exists | Self::NotOwned { .. } | Self::Standby | Self::MayNotCreate { .. } | Self::Tls(_) => {
@@ -90,7 +96,7 @@ impl Problem {
             Self::Server(refusal) if refusal.code == SqlState::INSUFFICIENT_PRIVILEGE => JournalErrorKind::ReadOnly,
             Self::Server(_) => JournalErrorKind::Unusable,
             Self::Ended => JournalErrorKind::Panicked,
-            Self::Unreachable { .. } | Self::Image { .. } => JournalErrorKind::Other,
+            Self::Unreachable { .. } | Self::Unanswered { .. } | Self::Image { .. } => JournalErrorKind::Other,
         };
         JournalError::new(kind, format!("journal {address}: {self}"))
     }

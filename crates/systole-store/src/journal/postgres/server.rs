@@ -17,6 +17,7 @@ use tokio_postgres::{Client, NoTls};
 use super::address::Address;
 use super::problem::{Problem, Trouble};
 use super::tls::Tls;
+use crate::tenure::Tenure;
 
 /// Time for which a statement is tried again, while the connection is lost or the server takes none.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -127,22 +128,21 @@ pub(super) struct Link {
     client: Mutex<Option<Arc<Client>>>,
     /// The epoch of an owner that names its connection in `fed`.
     owner: Option<i64>,
+    /// The lease of a node, behind which nothing is tried again.
+    tenure: Option<Tenure>,
     /// True while attempts fail, which is logged once.
     fails: AtomicBool,
 }
 
 impl Link {
     pub(super) fn new(address: &Arc<Address>) -> Arc<Self> {
-        Arc::new(Self::of(address, None))
+        Self::within(address, None, None)
     }
 
-    /// The connection of an owner, in that epoch.
-    pub(super) fn of_owner(address: &Arc<Address>, epoch: i64) -> Arc<Self> {
-        Arc::new(Self::of(address, Some(epoch)))
-    }
-
-    fn of(address: &Arc<Address>, owner: Option<i64>) -> Self {
-        Self { address: address.clone(), client: Mutex::default(), owner, fails: AtomicBool::new(false) }
+    /// The connection of an owner, in that epoch, for as long as a node has that lease.
+    pub(super) fn within(address: &Arc<Address>, owner: Option<i64>, tenure: Option<Tenure>) -> Arc<Self> {
+        let (client, fails) = (Mutex::default(), AtomicBool::new(false));
+        Arc::new(Self { address: address.clone(), client, owner, tenure, fails })
     }
 
     /// Runs statements until the server has answered them: again after a lost connection, for a minute. `work` gets the
@@ -196,7 +196,15 @@ impl Link {
                 attempt += 1;
             }
         };
-        let done = tokio::time::timeout(patience, attempts).await;
+        let attempts = tokio::time::timeout(patience, attempts);
+        let done = match &self.tenure {
+            None => attempts.await,
+            Some(tenure) => tokio::select! {
+                biased;
+                () = tenure.ended() => return Err(Problem::NoLease),
+                done = attempts => done,
+            },
+        };
         done.unwrap_or_else(|_| Err(Problem::Unreachable { seconds: patience.as_secs(), cause: last }))
     }
 

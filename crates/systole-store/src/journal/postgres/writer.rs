@@ -17,12 +17,14 @@ use super::super::transcript::{Source, TranscriptError};
 use super::super::{SqliteJournal, StoreError};
 use super::entry::{Kind, compress};
 use super::image::{self, Image};
+use super::lease::Guard;
 use super::load::{LoadedImage, load_image, note};
 use super::log::{self, Feed, Head, New};
 use super::server::{Begun, Link, Server};
 use super::table::Table;
 use crate::entropy::Entropy;
 use crate::sqlite::{FileProblem, Retention};
+use crate::tenure::Tenure;
 
 /// The number of steps in the log behind the tables at which a busy organism feeds them.
 const STEPS: usize = 4096;
@@ -44,6 +46,8 @@ pub(super) struct PostgresJournal {
     /// Feeds the tables, while the log goes on.
     feeder: Arc<Link>,
     server: Arc<Server>,
+    /// The lease of the node that runs the organism, where several may.
+    tenure: Option<Tenure>,
     head: Head,
     /// True until the epoch of the opening is that of a recovery.
     is_fresh: bool,
@@ -63,22 +67,24 @@ struct Feeding {
 }
 
 impl PostgresJournal {
-    /// Takes a journal over, and loads it. `kind` is [`Kind::Start`] for an organism.
-    pub(super) fn open(server: Arc<Server>, retention: Retention, kind: Kind) -> Result<Self, JournalError> {
+    /// Takes a journal over, and loads it. `kind` is [`Kind::Start`] for an organism; `tenure` is the lease of its node.
+    pub(super) fn open(
+        server: Arc<Server>,
+        retention: Retention,
+        kind: Kind,
+        tenure: Option<Tenure>,
+    ) -> Result<Self, JournalError> {
         let address = server.address.clone();
-        let link = Link::new(&address);
-        let id = Entropy::Real.random();
-        let head = server.wait(move || async move { log::take(&link, kind, id).await })?;
+        let link = Link::within(&address, None, tenure.clone());
+        let (id, guard) = (Entropy::Real.random(), Guard::of(tenure.as_ref()));
+        let head = server.wait(move || async move { log::take(&link, kind, id, guard).await })?;
         // Now nobody else appends or feeds, so what is read is all that there is.
         let (folder, loaded) = load_image(&server, retention, Some(head.seq), true)?;
         let LoadedImage { journal, tables, fed, damage } = loaded;
         if let Some(damage) = damage {
             return Err(damage.of(&address));
         }
-        let link = match kind {
-            Kind::Start => Link::of_owner(&address, head.epoch),
-            _ => Link::new(&address),
-        };
+        let link = Link::within(&address, (kind == Kind::Start).then_some(head.epoch), tenure.clone());
         let named = link.clone();
         server.wait(move || async move { log::own(&named, head.epoch).await })?;
         Ok(Self {
@@ -86,8 +92,9 @@ impl PostgresJournal {
             folder: Arc::new(folder),
             tables,
             link,
-            feeder: Link::new(&address),
+            feeder: Link::within(&address, None, tenure.clone()),
             server,
+            tenure,
             head,
             is_fresh: true,
             feeding: Feeding { seq: fed.seq, begun: None, steps: 0, bytes: 0 },
@@ -198,7 +205,7 @@ impl PostgresJournal {
         let (link, epoch) = (self.link.clone(), self.head.epoch);
         let fenced = self.server.wait(move || async move { log::own(&link, epoch).await });
         self.settled(fenced)?;
-        self.link = Link::of_owner(&self.server.address, epoch);
+        self.link = Link::within(&self.server.address, Some(epoch), self.tenure.clone());
         Ok(())
     }
 
