@@ -171,10 +171,14 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
     // A signal during the start stops the organism in order once it has started.
     let mut signals = runtime.block_on(async { Signals::listen() }).map_err(Failure::System)?;
     let node = nodes::join(&mut stage, args)?;
+    // A start that fails drops runtimes of its own, which none may do inside of another one.
+    let first = if nodes::is_alone(&node) { Some(stage.launch(args)?) } else { None };
     let conduct = async {
-        let Some(mut launched) = nodes::launch(&mut stage, args, &node, &mut signals).await? else {
-            return Ok(nodes::leave(node, ExitCode::SUCCESS).await);
+        let first = match first {
+            Some(first) => Some(first),
+            None => nodes::launch(&mut stage, args, &node, &mut signals).await?,
         };
+        let Some(mut launched) = first else { return Ok(nodes::leave(node, ExitCode::SUCCESS).await) };
         let faulted = Arc::<AtomicBool>::default();
         let mut watch = stage.watch.take();
         loop {

@@ -1,5 +1,6 @@
 //! `/v1/messages`: submissions of clients, their state, and the answers of remote listeners.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -94,7 +95,7 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
         Ok(judged) => judged,
         Err(problem) => {
             // It may have been accepted before its contract, or its schema, changed.
-            let kept = repeated(app, &from, key.as_deref(), &body).await?.ok_or(problem)?;
+            let kept = repeated(app, &from, key.as_deref(), &identity(&body, form)).await?.ok_or(problem)?;
             let (answers, ended) = match wait.is_zero() {
                 true => (Vec::new(), false),
                 false => answers_of(app, kept.id, known.over_for_answer(Instant::now() + wait)).await?,
@@ -103,7 +104,7 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
         }
     };
     // The key belongs to the body as it came: how that is read may change.
-    let (submission, envelope) = submission(app, from, (read, &body), key, caller)?;
+    let (submission, envelope) = submission(app, from, (read, &identity(&body, form)), key, caller)?;
     if wait.is_zero() {
         let kept = hand_over(app, submission, envelope).await?;
         return Ok(Posted { kept, answers: Vec::new(), ended: false, body: xml, form });
@@ -117,6 +118,21 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
         (answers, ended) = (Vec::new(), false);
     }
     Ok(Posted { kept, answers, ended, body: xml, form })
+}
+
+/// The bytes by which a body is the same as an earlier one: JSON without the white space between its tokens.
+fn identity(body: &[u8], form: Form) -> Cow<'_, [u8]> {
+    if form == Form::Xml {
+        return Cow::Borrowed(body);
+    }
+    let (mut is_text, mut is_escaped) = (false, false);
+    let is_kept = |byte: &u8| {
+        let is_quote = *byte == b'"' && !is_escaped;
+        is_escaped = is_text && *byte == b'\\' && !is_escaped;
+        is_text ^= is_quote;
+        is_text || !byte.is_ascii_whitespace()
+    };
+    Cow::Owned(body.iter().copied().filter(is_kept).collect())
 }
 
 /// Judges a body of a client, and returns it as XML.

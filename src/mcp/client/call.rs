@@ -124,7 +124,7 @@ impl<'m> Caller<'m> {
         })?;
         let schema = context.catalog().get(payload.root());
         let schema = schema.ok_or_else(|| Fault::new(FaultCode::Internal, "a payload without a schema"))?;
-        let arguments = tool.arguments.to_tool(&schema.to_json(&payload));
+        let arguments = tool.arguments.to_tool(&schema.to_canonical_json(&payload));
         let arguments = arguments.map_err(|why| Fault::new(FaultCode::Failed, why))?;
         let is_repeatable = match settings.repeat {
             Repeat::Hints => tool.locked.facts.is_repeatable(),

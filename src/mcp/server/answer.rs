@@ -53,8 +53,11 @@ fn said(organism: &Organism, answer: &SentAnswer) -> Said {
     // The form is that of the contract, not of the answer: a program finds a value in the same place always.
     let is_only = contract.is_some_and(|contract| contract.replies.len() == 1);
     let json = catalog.and_then(|catalog| match catalog.get(payload.root()).filter(|_| is_only) {
-        Some(schema) => Some(schema.to_json(&payload)),
-        None => catalog.to_named_json(&payload),
+        Some(schema) => Some(schema.to_canonical_json(&payload)),
+        None => {
+            let schema = catalog.get(payload.root())?;
+            Some(schema.to_named_canonical_json(&payload, &catalog.json_name(payload.root())))
+        }
     });
     let json = json.unwrap_or_else(|| Value::String(payload.as_str().to_owned()).to_string());
     match serde_json::from_str(&json) {

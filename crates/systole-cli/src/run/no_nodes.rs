@@ -21,6 +21,10 @@ pub(super) fn join(_: &mut Stage, args: &Run) -> Result<NodeOf, Failure> {
     }
 }
 
+pub(super) fn is_alone(_: &NodeOf) -> bool {
+    true
+}
+
 /// Starts the organism.
 pub(super) async fn launch(
     stage: &mut Stage,

@@ -45,6 +45,11 @@ pub(super) fn join(stage: &mut Stage, args: &Run) -> Result<NodeOf, Failure> {
     node.map(Some).map_err(|error| Failure::unusable(error.to_string()))
 }
 
+/// Returns whether no other process can run the organism.
+pub(super) fn is_alone(node: &NodeOf) -> bool {
+    node.is_none()
+}
+
 /// Starts the organism, as a node once that has the lease; none if the program is stopped before.
 pub(super) async fn launch(
     stage: &mut Stage,

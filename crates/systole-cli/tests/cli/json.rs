@@ -38,9 +38,9 @@ fn a_question_in_json_has_an_answer_in_json() {
     let (code, out, _) = said(&folder, &["ask", "organism.yaml", "--envelope", message], "");
     assert!(code == 0 && out.starts_with("<message ") && out.contains("<a>1</a>"), "{out}");
     for (message, told) in [
-        (r#"{"add": {"a": 1, "b": 3000000000}}"#, "/add/b: <b>: found '3000000000', expected whole number"),
+        (r#"{"add": {"a": 1, "b": 3000000000}}"#, "/add/b: found '3000000000', expected whole number"),
         (r#"{"add": {"a": 1, "c": 2}}"#, "/add/c: no property 'c' is known here, expected 'a', 'b'"),
-        (r#"{"add": {"a": 1}}"#, "/add: <add>: "),
+        (r#"{"add": {"a": 1}}"#, "/add: something is missing: expected 'b'"),
         (r#"{"sub": {}}"#, "the name of the payload: {\"add\": …}"),
         (r#"{"add": }"#, "line 1, column 9: not well-formed JSON"),
     ] {
@@ -58,10 +58,7 @@ fn a_payload_is_converted_both_ways() {
     assert_eq!(convert(xml), (0, json.to_owned(), String::new()));
     assert_eq!(convert(json), (0, xml.to_owned(), String::new()));
     let (code, out, err) = convert(r#"{"add": {"a": 1, "b": "x"}}"#);
-    assert!(
-        code == 1 && out.is_empty() && err.starts_with("-: /add/b: <b>: found 'x', expected whole number"),
-        "{err}"
-    );
+    assert!(code == 1 && out.is_empty() && err.starts_with("-: /add/b: found 'x', expected whole number"), "{err}");
     let (code, out, err) = convert("<add xmlns='urn:calc'><a>1</a></add>");
     assert!(code == 1 && out.is_empty() && err.contains("<add>"), "{err}");
 }

@@ -234,12 +234,23 @@ impl PayloadSchema {
     /// The names of prefixes and white space between elements are not kept; [`Self::from_json`] makes the rest of the
     /// payload again, byte for byte.
     pub fn to_json(&self, payload: &Canonical) -> String {
-        json::to_json(self.mapping(), payload, None)
+        json::to_json(self.mapping(), payload, None, json::Literals::Written)
+    }
+
+    /// Writes a valid payload as [`Self::to_json`] does, but each number and truth value as JSON writes it: `true` for the `1` of an
+    /// `xs:boolean`, `0.5` for `.5`. [`Self::from_json`] makes a payload of the same values.
+    pub fn to_canonical_json(&self, payload: &Canonical) -> String {
+        json::to_json(self.mapping(), payload, None, json::Literals::Canonical)
+    }
+
+    /// Writes a valid payload as [`Self::to_named_json`] does, with the values of [`Self::to_canonical_json`].
+    pub fn to_named_canonical_json(&self, payload: &Canonical, name: &str) -> String {
+        json::to_json(self.mapping(), payload, Some(name), json::Literals::Canonical)
     }
 
     /// Writes a valid payload of this schema as JSON with its name: an object of one property, `{"name": …}`.
     pub fn to_named_json(&self, payload: &Canonical, name: &str) -> String {
-        json::to_json(self.mapping(), payload, Some(name))
+        json::to_json(self.mapping(), payload, Some(name), json::Literals::Written)
     }
 
     /// Reads a JSON object as a payload. The XML that comes out is as trusted as the JSON was: the ladder and the

@@ -1,10 +1,8 @@
 //! Values of simple types as JSON.
 
-use std::borrow::Cow;
-
 use serde_json::Number;
 
-use super::write::push_value;
+use super::write::{Literals, canonical, push_value};
 use crate::schema::model::{Model, Simple};
 use crate::schema::simple::{Kind, NoPrefixes, SimpleType, XsdType};
 
@@ -16,29 +14,8 @@ pub(super) fn value(model: &Model, simple: &Simple, text: &str) -> Option<serde_
         return None;
     }
     let mut out = String::new();
-    push_value(&mut out, &value, &canonical(&value, &definition.normalized(text)));
+    push_value(&mut out, &value, &canonical(&value, &definition.normalized(text)), Literals::Written);
     serde_json::from_str(&out).ok()
-}
-
-/// A literal of a number or a truth value as JSON writes it, where it can.
-fn canonical<'t>(value: &super::mapping::Value, text: &'t str) -> Cow<'t, str> {
-    use super::mapping::Value::{Boolean, Decimal, Integer};
-    match (value, text) {
-        (Boolean, "1") => Cow::Borrowed("true"),
-        (Boolean, "0") => Cow::Borrowed("false"),
-        (Integer { .. } | Decimal, text) => {
-            let (sign, digits) = match text.strip_prefix('-') {
-                Some(digits) => ("-", digits),
-                None => ("", text.strip_prefix('+').unwrap_or(text)),
-            };
-            let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-            let whole = Some(whole.trim_start_matches('0')).filter(|whole| !whole.is_empty()).unwrap_or("0");
-            let fraction = fraction.trim_end_matches('0');
-            let point = if fraction.is_empty() { "" } else { "." };
-            Cow::Owned(format!("{sign}{whole}{point}{fraction}"))
-        }
-        (_, text) => Cow::Borrowed(text),
-    }
 }
 
 /// The number of a literal of a numeric type, if JSON can write just this number.

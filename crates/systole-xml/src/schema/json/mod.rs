@@ -45,7 +45,7 @@ pub use refusal::{JsonMistake, JsonRefusal};
 use shapes::{Shape, uses};
 use sketch::Sketch;
 use values::ValueRules;
-pub(crate) use write::to_json;
+pub(crate) use write::{Literals, to_json};
 
 type Object = Map<String, Value>;
 

@@ -8,7 +8,7 @@ use super::document::{Document, Kind, Limits, NodeId};
 use super::error::{FromJsonError, JsonProblem};
 use super::mapping::{ANY, Body, Child, Children, Form, Mapping, Object, Value};
 use super::values;
-use super::write::{is_whole, is_word, push_value};
+use super::write::{Literals, is_whole, is_word, push_value};
 use crate::ladder::escape::{EscapeContext, escape_into};
 use crate::schema::engine::SchemaError;
 use crate::schema::model::Order;
@@ -575,7 +575,7 @@ impl<'w, 't> Walk<'w, 't> {
             (Value::Boolean | Value::Integer { .. } | Value::Float, Kind::Plain | Kind::Escaped) => {
                 let text = text();
                 let mut written = String::new();
-                push_value(&mut written, value, &text);
+                push_value(&mut written, value, &text, Literals::Written);
                 if written.starts_with('"') { Ok(text) } else { Err(refused()) }
             }
             (Value::List(item), Kind::Array) => {

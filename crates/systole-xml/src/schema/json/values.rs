@@ -11,7 +11,7 @@ use super::document::{Document, Kind, Limits};
 use super::judge::pointer;
 use super::mapping::Mapping;
 use super::rules::{RuleId, Rules};
-use super::write::{Written, written};
+use super::write::{Literals, Written, written};
 use crate::ladder::Canonical;
 use crate::schema::engine::SchemaError;
 use crate::schema::model::{Beside, Complex, Content, Element, Order, Particle, Term, TypeId};
@@ -93,7 +93,7 @@ pub(in crate::schema) fn check(
     if !mapping.has_values {
         return Ok(());
     }
-    let (json, values) = written(mapping, payload, Some(""));
+    let (json, values) = written(mapping, payload, Some(""), Literals::Written);
     for Written { element, name, ty, range, has_attributes } in values {
         let refused = |place: &str, inner: usize, rule: &str| {
             let at = if place.is_empty() { String::new() } else { format!(", at {}", quoted(place)) };

@@ -15,8 +15,17 @@ use crate::vocab::ns;
 
 /// Writes a payload as JSON: an object, in which a text is `$`; with a name, the value of its root element as the property of
 /// that name.
-pub(crate) fn to_json(mapping: &Mapping, payload: &Canonical, name: Option<&str>) -> String {
-    written(mapping, payload, name).0
+pub(crate) fn to_json(mapping: &Mapping, payload: &Canonical, name: Option<&str>, literals: Literals) -> String {
+    written(mapping, payload, name, literals).0
+}
+
+/// The form of numbers and truth values that XML allows and JSON does not write, such as `+7`, `.5`, or `1` for true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Literals {
+    /// A string, from which the same XML is made again.
+    Written,
+    /// The same value as JSON writes it.
+    Canonical,
 }
 
 /// A JSON value that travels as XML, and was written.
@@ -32,10 +41,16 @@ pub(super) struct Written {
 }
 
 /// Writes a payload as [`to_json`] does, and notes the JSON values in it.
-pub(super) fn written(mapping: &Mapping, payload: &Canonical, name: Option<&str>) -> (String, Vec<Written>) {
+pub(super) fn written(
+    mapping: &Mapping,
+    payload: &Canonical,
+    name: Option<&str>,
+    literals: Literals,
+) -> (String, Vec<Written>) {
     payload.read(|cursor| {
         let mut walk = Walk {
             mapping,
+            literals,
             is_whole: false,
             xsi: cursor.find_uri(ns::XSI),
             cursor,
@@ -69,6 +84,7 @@ pub(super) fn written(mapping: &Mapping, payload: &Canonical, name: Option<&str>
 
 struct Walk<'w, 'a> {
     mapping: &'w Mapping,
+    literals: Literals,
     /// Set while the root is to be an object, even if it is nil.
     is_whole: bool,
     cursor: Cursor<'a>,
@@ -511,7 +527,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 let name = self.clark(text);
                 push_string(&mut self.out, &name);
             }
-            value => push_value(&mut self.out, value, text),
+            value => push_value(&mut self.out, value, text, self.literals),
         }
     }
 
@@ -539,8 +555,9 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 }
 
-/// Appends the JSON of a literal: as a number, `true` or `false` if JSON can carry it as it is written, else as a string.
-pub(super) fn push_value(out: &mut String, value: &Value, text: &str) {
+/// Appends the JSON of a literal: as a number, `true` or `false` if JSON can carry it as it is written, or in its canonical form
+/// if that is wanted, else as a string.
+pub(super) fn push_value(out: &mut String, value: &Value, text: &str, literals: Literals) {
     match value {
         Value::Boolean if matches!(text, "true" | "false") => out.push_str(text),
         Value::Integer { .. } if is_whole(text) => out.push_str(text),
@@ -553,15 +570,42 @@ pub(super) fn push_value(out: &mut String, value: &Value, text: &str) {
                 if index > 0 {
                     out.push(',');
                 }
-                push_value(out, item, word);
+                push_value(out, item, word, literals);
             }
             out.push(']');
         }
         Value::Union(members) => match members.iter().find(|(member, _)| member.check(text, &NoPrefixes).is_ok()) {
-            Some((_, value)) => push_value(out, value, text),
+            Some((_, value)) => push_value(out, value, text, literals),
             None => push_string(out, text),
         },
+        Value::Boolean | Value::Integer { .. } | Value::Decimal | Value::Float if literals == Literals::Canonical => {
+            push_value(out, value, &canonical(value, text.trim_ascii()), Literals::Written);
+        }
         _ => push_string(out, text),
+    }
+}
+
+/// A literal of a number or a truth value as JSON writes it, where it can.
+pub(super) fn canonical<'t>(value: &Value, text: &'t str) -> Cow<'t, str> {
+    match (value, text) {
+        (Value::Boolean, "1") => Cow::Borrowed("true"),
+        (Value::Boolean, "0") => Cow::Borrowed("false"),
+        (Value::Integer { .. } | Value::Decimal | Value::Float, text) => {
+            let (mantissa, exponent) = text.split_at(text.find(['e', 'E']).unwrap_or(text.len()));
+            let (sign, digits) = match mantissa.strip_prefix('-') {
+                Some(digits) => ("-", digits),
+                None => ("", mantissa.strip_prefix('+').unwrap_or(mantissa)),
+            };
+            if !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+                return Cow::Borrowed(text);
+            }
+            let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+            let whole = Some(whole.trim_start_matches('0')).filter(|whole| !whole.is_empty()).unwrap_or("0");
+            let fraction = fraction.trim_end_matches('0');
+            let point = if fraction.is_empty() { "" } else { "." };
+            Cow::Owned(format!("{sign}{whole}{point}{fraction}{exponent}"))
+        }
+        (_, text) => Cow::Borrowed(text),
     }
 }
 

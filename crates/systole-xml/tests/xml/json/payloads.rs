@@ -385,3 +385,65 @@ fn payloads_that_name_themselves_are_read_and_proved_at_once() {
     let small = XmlLimits::default().message_bytes(10);
     assert!(validator.payload_of_json(br#"{"r":      1}"#, |_| true, &small).unwrap_err().is_limit());
 }
+
+#[test]
+fn numbers_and_truth_values_are_written_as_json_has_them_where_that_is_wanted() {
+    let xsd = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'><xs:element name='p'><xs:complexType><xs:sequence>\
+               <xs:element name='b' type='xs:boolean' maxOccurs='9'/><xs:element name='i' type='xs:int'/>\
+               <xs:element name='d' type='xs:decimal' maxOccurs='9'/><xs:element name='f' type='xs:double' maxOccurs='9'/>\
+               <xs:element name='l'><xs:simpleType><xs:list itemType='xs:boolean'/></xs:simpleType></xs:element>\
+               <xs:element name='s' type='xs:string'/></xs:sequence></xs:complexType></xs:element></xs:schema>";
+    let schema = PayloadSchema::from_xsd("p.xsd", xsd).unwrap().remove(0);
+    let xml = "<p><b>1</b><b> 0 </b><b>true</b><i>+007</i><d>.50</d><d>1.50</d><d>-0.</d><f>+1.5E3</f><f>INF</f><l>1 0</l>\
+               <s>007</s></p>";
+    let payload = canonicalize(&xml.into(), &XmlLimits::default()).unwrap();
+    assert_eq!(
+        schema.to_canonical_json(&payload),
+        r#"{"b":[true,false,true],"i":7,"d":[0.5,1.50,-0],"f":[1.5E3,"INF"],"l":[true,false],"s":"007"}"#
+    );
+    assert_eq!(
+        schema.to_json(&payload),
+        r#"{"b":["1"," 0 ",true],"i":"+007","d":[".50",1.50,"-0."],"f":["+1.5E3","INF"],"l":["1","0"],"s":"007"}"#
+    );
+    assert_eq!(
+        schema.to_named_canonical_json(&payload, "p"),
+        format!("{{\"p\":{}}}", schema.to_canonical_json(&payload))
+    );
+}
+
+#[test]
+fn mistakes_are_told_in_words_of_json() {
+    let xsd = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'><xs:element name='ask'><xs:complexType><xs:sequence>\
+               <xs:element name='a' type='xs:int'/><xs:element name='b' minOccurs='0'><xs:simpleType>\
+               <xs:union memberTypes='xs:int xs:date'/></xs:simpleType></xs:element>\
+               <xs:choice><xs:element name='c' type='xs:string'/><xs:element name='d' type='xs:boolean'/></xs:choice>\
+               </xs:sequence><xs:attribute name='k' use='required' type='xs:token'/></xs:complexType></xs:element></xs:schema>";
+    let mut validator = Validator::new(Catalog::only(PayloadSchema::from_xsd("a.xsd", xsd).unwrap()).into());
+    let mut refused = |json: &str| {
+        let refusal = validator.payload_of_json(json.as_bytes(), |_| true, &XmlLimits::default()).unwrap_err();
+        refusal.mistakes().join("; ")
+    };
+    for (json, mistakes) in [
+        (r#"{"ask":{"a":1,"@k":"k"}}"#, "/ask: something is missing: expected one of 'b', 'c', 'd'"),
+        (r#"{"ask":{"c":"x","@k":"k"}}"#, "/ask/c: expected 'a' before it, or instead of it"),
+        (r#"{"ask":{"a":1,"c":"x"}}"#, "/ask: the property '@k' is missing"),
+        (r#"{"ask":{"a":1,"c":"x","d":true,"@k":"k"}}"#, "/ask/d: not allowed beside the other properties"),
+        (
+            r#"{"ask":{"a":"q","c":"x","@k":"k"}}"#,
+            "/ask/a: found 'q', expected whole number from -2147483648 to 2147483647",
+        ),
+        (
+            r#"{"ask":{"a":1,"b":true,"c":"x","@k":"k"}}"#,
+            "/ask/b: found 'true', expected whole number from -2147483648 to 2147483647 or date",
+        ),
+        (
+            r#"{"ask":{"a":1,"b":[],"c":"x","@k":"k"}}"#,
+            "/ask/b: found an array, expected a string, a number, true, false or an array, such as \"text\"",
+        ),
+    ] {
+        assert_eq!(refused(json), mistakes, "{json}");
+    }
+    let may_be_sent = |_: &_| false;
+    let nothing = validator.payload_of_json(b"{\"ask\":1}", may_be_sent, &XmlLimits::default()).unwrap_err();
+    assert!(nothing.to_string().ends_with("the name of the payload: and no payload may be sent here"), "{nothing}");
+}
