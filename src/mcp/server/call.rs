@@ -244,7 +244,7 @@ fn bound(client: &Name, name: &str) -> Vec<u8> {
 }
 
 /// Returns whether a request belongs to a revision without requests to the client.
-fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 

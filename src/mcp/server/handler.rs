@@ -18,12 +18,16 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 use systole_core::vocab::Name;
 
-use super::call::{Outcome, Wanted, object, unreadable};
+use super::call::{Outcome, Wanted, is_stateless, object, unreadable};
 use super::written::Written;
 use super::{Face, answer, directory};
 use crate::gateway::PrincipalKind;
 use crate::gateway::facade::{AppState, Authenticated};
 use crate::settings::McpTask;
+
+/// Methods of sessions, which revision 2026-07-28 does not have.
+const SESSION_METHODS: [&str; 5] =
+    ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// The lists of the protocol.
 const LISTS: [&str; 5] = ["tools/list", "prompts/list", "resources/list", "resources/templates/list", "skills/list"];
@@ -440,6 +444,9 @@ impl ServerHandler for Handler {
         let CustomRequest { method, params, .. } = request;
         let params = params.unwrap_or(Value::Null);
         let mistake = match method.as_str() {
+            gone if is_stateless(&context) && SESSION_METHODS.contains(&gone) => {
+                return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+            }
             "tools/call" => mistake::<CallToolRequestParams>(params),
             "prompts/get" => mistake::<GetPromptRequestParams>(params),
             "resources/read" => mistake::<ReadResourceRequestParams>(params),
