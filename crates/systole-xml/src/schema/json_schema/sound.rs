@@ -24,7 +24,7 @@ enum Form {
     TextsMap,
 }
 
-const FORMS: [(&str, Form); 43] = [
+const FORMS: [(&str, Form); 44] = [
     ("$anchor", Form::Text),
     ("$comment", Form::Text),
     ("$defs", Form::SchemaMap),
@@ -68,6 +68,7 @@ const FORMS: [(&str, Form); 43] = [
     ("required", Form::Texts),
     ("then", Form::Schema),
     ("title", Form::Text),
+    ("uniqueItems", Form::Flag),
 ];
 
 /// Keywords of the draft that narrow no value.
@@ -199,7 +200,9 @@ mod tests {
         for keyword in super::super::FORMED.into_iter().chain(BEYOND) {
             assert!(narrows(keyword), "{keyword}");
         }
-        for keyword in ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "multipleOf", "contains", "minProperties"] {
+        for keyword in
+            ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "multipleOf", "contains", "minProperties", "uniqueItems"]
+        {
             assert!(narrows(keyword) && !honoured(keyword), "{keyword}");
         }
         assert!(!narrows("x-unit") && !narrows("$id") && !narrows("readOnly"));
